@@ -305,6 +305,7 @@ static const struct bundle_kind {
 	{ RUN_DIAGNOSE, .take = part_rows, .most = 100000, .all = 200000 },
 	{ RUN_EXPECTED, .take = part_ends, .most = 50000, .all = 100000 },
 	{ RUN_SWITCHES, .take = part_ends, .most = 50000, .all = 100000 },
+	{ RUN_ACCEPT, .take = part_ends, .most = 20000, .all = 50000 },
 	{ "drill", .take = part_ends, .most = 20000, .all = 50000 },
 	{ RUN_JOB_SCRIPT, .take = part_ends, .most = 50000, .all = 100000 },
 	{ RUN_JOB_OUT, .take = part_ends, .most = 100000, .all = 300000 },

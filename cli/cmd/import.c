@@ -16,6 +16,7 @@
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/import/import.h"
+#include "report/model/run.h"
 
 #define LAUNCHER "import"
 
@@ -249,10 +250,44 @@ static int convert(const struct session *s, struct import *x)
 	return CODE_HEALTHY;
 }
 
+/** Check the machine that the options name; 0, or an exit code. */
+static int check_machine(const struct spec *s)
+{
+	struct expected known;
+	struct str names = STR_INIT;
+	struct err e = { 0 };
+	double GB_s;
+	int n, code = 0;
+
+	if (s->rails[0] && machine_rails_parse(s->rails, &n, &GB_s) < 0) {
+		err_set(&e, 0, "--rails='%s' is not a number of NICs and their "
+			"rate", s->rails);
+		err_hint(&e, "--rails=8x400G: 1 to %d NICs of up to %dG",
+			 MACHINE_RAILS_MAX, MACHINE_RATE_MAX);
+		return talk_fail(&e, CODE_USAGE);
+	}
+	if (expected_read(NULL, &known, &e) < 0) {
+		code = talk_fail(&e, CODE_UNABLE);
+	} else if (s->machine[0] && !expected_machine(&known, s->machine)) {
+		for (size_t i = 0; i < known.n_machines; i++) {
+			str_addf(&names, "%s%s", i ? ", " : "",
+				 known.machines[i].name);
+		}
+		err_set(&e, 0, "there is no machine '%s'", s->machine);
+		err_hint(&e, "one of %s; or --rails=8x400G", str_text(&names));
+		code = talk_fail(&e, CODE_USAGE);
+	}
+	str_release(&names);
+	expected_release(&known);
+	return code;
+}
+
 static int run_import(struct session *s)
 {
 	struct import x = { 0 };
-	int code = convert(s, &x);
+	int code = check_machine(&s->spec);
+
+	code = code ? code : convert(s, &x);
 
 	import_release(&x);
 	return code;
@@ -261,6 +296,7 @@ static int run_import(struct session *s)
 static const char *const examples[] = {
 	"gpucheck import all_reduce.log >results.csv",
 	"gpucheck import -o run nccl-tests.log && gpucheck report run",
+	"gpucheck import --machine=dgx-h100 -o run nccl-tests.log",
 	"gpucheck import -o pairs p2p-test-*.out p2p-test-*.err",
 	NULL
 };

@@ -9,7 +9,9 @@
 #include "cli/front/talk.h"
 #include "cli/run/probe_run.h"
 #include "lib/base/err.h"
+#include "lib/base/input.h"
 #include "lib/data/rundir.h"
+#include "report/model/accept.h"
 
 /** Writes the report to the directory of the run, or to the new one of -o;
  *  writes nothing for a run that has not ended. */
@@ -19,9 +21,15 @@ static int report(const struct session *s, const struct found *f,
 	struct judged_ask ask;
 	const struct judged_ask *going = found_ask(f, &ask);
 	const bool made = s->spec.out[0] && !going;
+	struct str accept = STR_INIT;
 	char out[PATH_MAX];
 	int code;
 
+	if (s->spec.accept[0] &&
+	    input_read("file of --accept", s->spec.accept, ACCEPT_MAX_BYTES,
+		       &accept, e) < 0) {
+		return talk_fail(e, CODE_USAGE);
+	}
 	if (f->waits) {
 		talk("a --resume of this run has not begun: %s", f->by.who);
 	}
@@ -30,7 +38,9 @@ static int report(const struct session *s, const struct found *f,
 		return talk_fail(e, e->code == ENOTEMPTY ? CODE_USAGE :
 							   CODE_UNABLE);
 	}
-	code = show_run_to(f->dir, out, &s->spec, going, e);
+	code = show_run_to(f->dir, out, &s->spec, going,
+			   accept.len > 0 ? str_text(&accept) : NULL, e);
+	str_release(&accept);
 	if (code < 0) {
 		if (made) {
 			rundir_discard(out, false);

@@ -56,7 +56,8 @@ static int follow(const struct session *s, const struct found *f,
 	found_note_end(f->dir, NULL, NULL);
 	if (w.planned) {
 		/* the directory may belong to another user: write nothing */
-		code = show_run_to(f->dir, NULL, &s->spec, NULL, e);
+		code = show_run_to(f->dir, NULL, &s->spec, NULL,
+				   NULL, e);
 		return code < 0 ? talk_fail(e, CODE_UNABLE) : code;
 	}
 	if (!run_json_failed(f->dir, &code, NULL, e)) {

@@ -113,34 +113,55 @@ static int summarise(const struct judged *j, struct summary *s, struct err *e)
 }
 
 /** For whoever collects it, whatever the umask is. */
-static int put_metrics(void *arg, FILE *f)
+static int put_text(void *arg, FILE *f)
 {
 	return metrics_print(arg, f) < 0 || fchmod(fileno(f), 0644) < 0 ?
 		       -1 : 0;
 }
 
-static int keep_metrics(const struct summary *sum, int code, const char *file,
-			struct err *e)
+/** Write @text to @file, "-" for stdout; 0, or -1 with @e. */
+static int put_file(const char *file, struct str *text, struct err *e)
 {
 	const char *slash = strrchr(file, '/');
-	struct str text = STR_INIT;
 	char dir[PATH_MAX] = ".";
-	int rc = 0;
 
-	metrics_text(sum, code, &text);
 	if (slash) {
 		snprintf(dir, sizeof(dir), "%.*s",
 			 slash == file ? 1 : (int)(slash - file), file);
 	}
 	if (strcmp(file, "-") == 0) {
-		rc = metrics_print(&text, stdout) < 0 ?
-			     err_set(e, errno, "cannot write the metrics") : 0;
-	} else if (rundir_write_with(dir, slash ? slash + 1 : file, 0644,
-				     put_metrics, &text, e) < 0) {
-		rc = err_set(e, e->code, "cannot write '%s'", file);
+		return metrics_print(text, stdout) < 0 ?
+			       err_set(e, errno, "cannot write the metrics") :
+			       0;
 	}
+	return rundir_write_with(dir, slash ? slash + 1 : file, 0644, put_text,
+				 text, e) < 0 ?
+		       err_set(e, e->code, "cannot write '%s'", file) : 0;
+}
+
+static int keep_metrics(const struct summary *sum, int code, const char *file,
+			struct err *e)
+{
+	struct str text = STR_INIT;
+	int rc;
+
+	metrics_text(sum, code, &text);
+	rc = put_file(file, &text, e);
 	str_release(&text);
 	return rc;
+}
+
+/** --junit: the verdict as test cases. */
+static void keep_junit(const struct judged *j, const char *file, int code)
+{
+	struct str text = STR_INIT;
+	struct err e = { 0 };
+
+	judged_junit(j, code, &text);
+	if (put_file(file, &text, &e) < 0) {
+		talk_err(&e);
+	}
+	str_release(&text);
 }
 
 void keep(const struct judged *j, const struct spec *s, int code)
@@ -150,6 +171,9 @@ void keep(const struct judged *j, const struct spec *s, int code)
 	struct err e = { 0 };
 	char run[sizeof(e.hint) / 2];
 
+	if (s->junit[0]) {
+		keep_junit(j, s->junit, code);
+	}
 	if (!s->history[0] && !s->metrics[0]) {
 		return;
 	}
@@ -348,7 +372,8 @@ int show_nothing(const char *dir, const struct session *s,
 }
 
 int show_run_to(const char *dir, const char *out, const struct spec *s,
-		const struct judged_ask *going, struct err *e)
+		const struct judged_ask *going, const char *accept,
+		struct err *e)
 {
 	struct judged_ask ask = { 0 };
 	struct judged *j;
@@ -359,6 +384,8 @@ int show_run_to(const char *dir, const char *out, const struct spec *s,
 		ask = *going;
 	}
 	ask.reference = s->reference;
+	ask.accept = accept;
+	ask.stat = (enum spec_stat)s->stat;
 	ask.slow_percent = s->slow_percent;
 	ask.map = (enum spec_when)s->map;
 	ask.log_scale = s->log_scale;
@@ -384,5 +411,5 @@ int show_run_to(const char *dir, const char *out, const struct spec *s,
 
 int show_run(const char *dir, const struct spec *s, struct err *e)
 {
-	return show_run_to(dir, dir, s, NULL, e);
+	return show_run_to(dir, dir, s, NULL, NULL, e);
 }

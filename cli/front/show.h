@@ -61,7 +61,8 @@ int show_run(const char *dir, const struct spec *s, struct err *e);
  *  that has not ended, as @going says (else NULL), prints the findings so far
  *  and writes nothing. */
 int show_run_to(const char *dir, const char *out, const struct spec *s,
-		const struct judged_ask *going, struct err *e);
+		const struct judged_ask *going, const char *accept,
+		struct err *e);
 
 /**
  * Prints --json of a run without a verdict: the same object, with the status

@@ -114,6 +114,32 @@ static int site_switches(const char *path, struct str *text, struct err *e)
 	return 0;
 }
 
+/* ---- accept -------------------------------------------------------------- */
+
+/* Appends the file @path of --accept ("" = none) to @text.  Returns 0, or -1
+ * with @e if it cannot be read or has a wrong line. */
+static int read_accept(const char *path, struct str *text, struct err *e)
+{
+	struct accept a = { 0 };
+	struct err why = { 0 };
+	int rc;
+
+	if (!path[0]) {
+		return 0;
+	}
+	if (input_read("file of --accept", path, ACCEPT_MAX_BYTES, text, e) <
+	    0) {
+		return -1;
+	}
+	rc = accept_parse(str_text(text), &a, &why);
+	accept_release(&a);
+	if (rc == 0) {
+		return 0;
+	}
+	err_set(e, why.code, "--accept=%s: %s", path, why.text);
+	return err_hint(e, "gpucheck(1), section FILES, has the format");
+}
+
 /* ---- probe judge --------------------------------------------------------- */
 
 /* Result of a run that was followed: its report, or why there is none. */
@@ -485,11 +511,12 @@ int probe_run_prepare(const struct probe_start *t, const char *drill,
 	json_t *json = run_json_new(t->s, t->r.probe, t->ops->name, drill, e);
 	/* the site's expected values, and which node is connected to which
 	 * switch; "" = none */
-	struct str site = STR_INIT, switches = STR_INIT;
+	struct str site = STR_INIT, switches = STR_INIT, accept = STR_INIT;
 	int code = CODE_USAGE;
 
 	if (!json || site_expected(&site, e) < 0 ||
-	    site_switches(t->s->spec.switches, &switches, e) < 0) {
+	    site_switches(t->s->spec.switches, &switches, e) < 0 ||
+	    read_accept(t->s->spec.accept, &accept, e) < 0) {
 		goto release;
 	}
 	if (t->c) {
@@ -503,7 +530,10 @@ int probe_run_prepare(const struct probe_start *t, const char *drill,
 				      e) < 0) ||
 		   (switches.len > 0 &&
 		    rundir_write_text(dir, RUN_SWITCHES, str_text(&switches),
-				      0666, e) < 0)) {
+				      0666, e) < 0) ||
+		   (accept.len > 0 &&
+		    rundir_write_text(dir, RUN_ACCEPT, str_text(&accept), 0666,
+				      e) < 0)) {
 		code = CODE_UNABLE;
 	} else {
 		code = CODE_HEALTHY;
@@ -512,6 +542,7 @@ release:
 	json_decref(json);
 	str_release(&site);
 	str_release(&switches);
+	str_release(&accept);
 	return code;
 }
 
@@ -573,7 +604,9 @@ int probe_run_start(const struct probe_start *t, struct err *e)
  *  CODE_HEALTHY, else CODE_USAGE with @e. */
 static int check_launcher(const struct probe_start *t, struct err *e)
 {
-	static const char *const kept[] = { "metrics", "history", NULL };
+	static const char *const kept[] = {
+		"metrics", "history", "junit", NULL
+	};
 	const struct spec *s = &t->s->spec;
 	const bool no_wait = s->no_wait && options_typed(t->s, "no-wait");
 	const int percent = t->c && t->c->least_percent ?

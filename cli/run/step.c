@@ -39,7 +39,7 @@
 static const char *const own_options[] = {
 	"out", "json", "csv", "quiet", "color", "progress", "dry-run",
 	"no-wait", "launcher", "time-limit", "time-budget", "history",
-	"metrics", NULL
+	"metrics", "junit", NULL
 };
 
 /** Beyond the time that its own front needs to end a run that is lost. */

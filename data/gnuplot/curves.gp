@@ -16,6 +16,7 @@
 # both      some lines are in place
 # off, bad  are there outliers in FOLDER/off, failed sizes in FOLDER/bad
 # found     lines of findings in the title
+# tops      lines of ceilings: top1 is its bandwidth, cap1 its algorithm or ""
 # xlow, xhigh      range of sizes, bytes
 # c1 ...    number of the line's colour
 # in1 ...   1: the line is in place
@@ -153,6 +154,17 @@ if (bw) {
 	if (logy) { set logscale y 10 }
 	unset xlabel
 	set label 1 legend at graph 0.01, graph 0.96 left
+	do for [i=1:tops] {
+		t = value(sprintf("top%d", i))
+		c = value(sprintf("cap%d", i))
+		most = t > most ? t : most
+		set arrow i from graph 0, first t to graph 1, first t nohead \
+			dashtype 4 linewidth 1.5 linecolor rgb "#59636e"
+		set label i + 1 sprintf("ceiling%s%s, %.4g GB/s", c eq "" ? "" : \
+			" of ", c, t) at graph 0.01, first t offset 0,0.6 left \
+			textcolor rgb "#59636e"
+	}
+	if (tops && most * 1.08 > yhigh) { set yrange [ylow:most * 1.08] }
 	plot for [i=1:n] file("bw", i) every ::1 using 1:2:3:4 \
 		with yerrorbars linecolor rgb color(i) pointtype -1 \
 		linewidth 1 notitle, \
@@ -165,7 +177,8 @@ if (bw) {
 		linewidth 2 linecolor rgb "#c5102e", \
 		ARG1."/labels" using (xhigh):1:3:(paint($2)) with labels left \
 		offset 1,0 textcolor rgb variable
-	unset label 1
+	unset label
+	unset arrow
 	unset logscale y
 }
 if (rel) {

@@ -156,6 +156,13 @@ const struct spec_clash spec_clashes[] = {
 	  .text = "--quick does not go with --deep" },
 	{ .options = { "maxbytes", "minbytes" }, .holds = end_first,
 	  .text = "--minbytes {minbytes} is above --maxbytes {maxbytes}" },
+	{ .options = { "register", "variant" },
+	  .text = "--variant does not go with --register" },
+	{ .options = { "algo", "proto", "env", "nccl-lib", "variant" },
+	  .text = "--variant does not go with --algo, --proto, --env or "
+		  "--nccl-lib, which it replaces",
+	  .hint = "--variant=NAME:NCCL_ALGO=Ring,NCCL_PROTO=LL,"
+		  "GPUCHECK_NCCL_LIB=PATH" },
 	{ .options = { "csv", "json" },
 	  .text = "--json does not go with --csv" },
 	{ .options = { "csv", "json", "metrics" }, .holds = metrics_on_stdout,

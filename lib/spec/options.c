@@ -131,6 +131,16 @@ static const struct spec_word when_words[] = {
 	WORDS_END
 };
 
+static const struct spec_word stat_words[] = {
+	[STAT_BEST] = WORD("best"), [STAT_MIN] = WORD("min"),
+	[STAT_AVG] = WORD("avg"), [STAT_MAX] = WORD("max"), WORDS_END
+};
+static const struct spec_word register_words[] = {
+	[REGISTER_NONE] = WORD("none"),
+	[REGISTER_SYMMETRIC] = WORD("symmetric"),
+	WORDS_END
+};
+
 static const struct spec_word json_words[] = {
 	[SPEC_JSON_NONE] = WORD("0"),
 	[SPEC_JSON_ALL] = WORD("1"),
@@ -549,6 +559,17 @@ const struct spec_option spec_options[] = {
 		    "Earlier run or table to compare with"),
 		FOR(SPEC_CMD_REPORT, "Earlier run or table to compare with")),
 	  .help = "Accepted earlier run whose effects are not findings" },
+	{ .name = "accept", .type = SPEC_TEXT,
+	  .commands = SPEC_CMD_REPORT | SPEC_CMD_COLLECTIVE | SPEC_CMD_P2P |
+		      SPEC_CMD_ALL,
+	  FIELD(accept), .argh = "FILE", .once = true,
+	  .help = "Acceptance tests: each line is a limit to reach" },
+	{ .name = "machine", .type = SPEC_TEXT, .commands = SPEC_CMD_IMPORT,
+	  FIELD(machine), .argh = "NAME", .harmless = true,
+	  .help = "Machine that the log is from, such as dgx-h100" },
+	{ .name = "rails", .type = SPEC_TEXT, .commands = SPEC_CMD_IMPORT,
+	  FIELD(rails), .argh = "KxRATE", .harmless = true,
+	  .help = "NICs of a node and Gb/s of each, such as 8x400G" },
 
 	{ .name = "every", .heading = "Schedule", .type = SPEC_DURATION,
 	  .commands = SPEC_CMD_WATCH,
@@ -618,6 +639,18 @@ const struct spec_option spec_options[] = {
 	  FIELD(env), .argh = "NAME=A,B",
 	  .brief = SPEC_CMD_COLLECTIVE,
 	  .help = "Compare values of a variable; may be repeated" },
+	{ .name = "variant", .type = SPEC_LIST,
+	  .commands = SPEC_CMD_COLLECTIVE, FIELD(variants),
+	  .argh = "NAME:VAR=VALUE,...",
+	  .help = "Compare named sets of variables; may be repeated" },
+	{ .name = "stat", .type = SPEC_CHOICE,
+	  .commands = SPEC_CMD_COLLECTIVE | SPEC_CMD_REPORT, FIELD(stat),
+	  .words = stat_words, .resumed = SPEC_COMMANDS,
+	  .help = "Statistic of comparison tables" },
+	{ .name = "register", .type = SPEC_CHOICE,
+	  .commands = SPEC_CMD_COLLECTIVE, FIELD(reg),
+	  .words = register_words,
+	  .help = "Compare plain buffers with registered ones" },
 	{ .name = "bisect", .type = SPEC_FLAG, .commands = SPEC_CMD_COLLECTIVE,
 	  FIELD(bisect),
 	  .brief = SPEC_CMD_COLLECTIVE,
@@ -717,6 +750,11 @@ const struct spec_option spec_options[] = {
 	  FIELD(metrics), .argh = "FILE|-", .resumed = SPEC_COMMANDS,
 	  .brief = LOOKS,
 	  .help = "Write OpenMetrics to FILE, for node_exporter" },
+	{ .name = "junit", .type = SPEC_TEXT,
+	  .commands = WHERE | SPEC_CMD_REPORT | SPEC_CMD_ATTACH,
+	  FIELD(junit), .argh = "FILE", .resumed = SPEC_COMMANDS,
+	  .once = true,
+	  .help = "Write the verdict as JUnit XML, for CI systems" },
 	{ .name = "follow", .type = SPEC_FLAG, .commands = SPEC_CMD_STATUS,
 	  FIELD(follow), .once = true,
 	  .help = "Follow the run until it ends, then print its report" },

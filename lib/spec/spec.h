@@ -27,6 +27,8 @@ enum spec_when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
 enum spec_op { OP_WRITE, OP_SEND, OP_READ };
 enum spec_memory { MEMORY_HOST, MEMORY_GPU };
 enum spec_jobs { JOBS_ONE, JOBS_PAIRS };
+enum spec_stat { STAT_BEST, STAT_MIN, STAT_AVG, STAT_MAX };
+enum spec_register { REGISTER_NONE, REGISTER_SYMMETRIC };
 
 #define SPEC_PAIRS_MAX 16384
 /** The text of the longest value of an option. */
@@ -133,6 +135,8 @@ struct spec {
 	char proto[64];		/* NCCL_PROTO, the same */
 	char nccl_libs[SPEC_LIST_MAX];	/* lines */
 	char env[SPEC_LIST_MAX];	/* NAME=A,B; lines */
+	char variants[SPEC_LIST_MAX];	/* NAME:VAR=VALUE,...; lines */
+	int64_t reg;		/* enum spec_register: of the buffers */
 	bool bisect;		/* look for the smallest set that is bad */
 	int64_t verify;		/* operations a size whose result is checked;
 				 * 0 = none but those of check */
@@ -167,8 +171,14 @@ struct spec {
 	int64_t expect_gpus;	/* 0 = as Slurm's files say */
 	char fail_on[1024];	/* codes that make exit 1, and no others;
 				 * "" = by the verdict */
+	/* import */
+	char machine[40];	/* section of expected.ini; "" = not known */
+	char rails[24];		/* "8x400G"; "" = as the machine has them */
 	/* report, collectives */
 	char reference[PATH_MAX];	/* "" = none */
+	char accept[PATH_MAX];	/* file of expectations; "" = none */
+	char junit[PATH_MAX];	/* file to write; "" = none */
+	int64_t stat;		/* enum spec_stat: of comparison tables */
 	/* diff */
 	bool force;
 	/* history */
@@ -392,7 +402,7 @@ bool spec_is_called(const struct spec_option *o, const char *name);
  *  none. */
 const struct spec_option *spec_find(const char *name);
 /** More than there are in the table. */
-#define SPEC_OPTIONS_MAX 128
+#define SPEC_OPTIONS_MAX 160
 
 /** The defaults of design section 4. */
 void spec_init(struct spec *s);

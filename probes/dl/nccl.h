@@ -125,7 +125,17 @@ struct CUstream_st;	/* cudaStream_t and CUstream are both pointers to it */
 		size_t count, ncclDataType_t type, int root, ncclComm_t comm, \
 		struct CUstream_st *stream)) \
 	F(const char *, ncclGetErrorString, (ncclResult_t result)) \
-	OPT(const char *, ncclGetLastError, (ncclComm_t comm))
+	OPT(const char *, ncclGetLastError, (ncclComm_t comm)) \
+	/* 2.19, 2.27; a window is a pointer */ \
+	OPT(ncclResult_t, ncclMemAlloc, (void **at, size_t bytes)) \
+	OPT(ncclResult_t, ncclMemFree, (void *at)) \
+	OPT(ncclResult_t, ncclCommWindowRegister, (ncclComm_t comm, void *at, \
+		size_t bytes, void **window, int flags)) \
+	OPT(ncclResult_t, ncclCommWindowDeregister, (ncclComm_t comm, \
+		void *window))
+
+/** NCCL_WIN_COLL_SYMMETRIC of newer headers. */
+#define NCCL_WINDOW_SYMMETRIC 1
 
 struct nccl {
 	NCCL_FUNCTIONS(DL_POINTER, DL_POINTER)

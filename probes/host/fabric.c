@@ -199,6 +199,9 @@ void node_fabric_facts(const struct nvml *nvml, json_t *facts)
 	size_t n = sysfile_list(names, sizeof(names) / sizeof(*names),
 				NVSWITCHES);
 
+	/* the device files by which a process uses multicast objects */
+	facts_add(facts, "node", "nvidia_caps",
+		  sysfile_there("/dev/nvidia-caps") ? "yes" : "no", "", "/dev");
 	if (n > 0) {
 		facts_addf(facts, "node", "nvswitches", "", NVSWITCHES, "%zu",
 			   n);

@@ -74,6 +74,9 @@ bool nccl_network_find(const char *text, size_t len, struct nccl_network *n)
 		}
 		if (str_starts(words, using)) {
 			STR_COPY(n->name, words + strlen(using));
+		} else if (str_starts(words, "NVLS multicast support is not") ||
+			   strstr(words, "NVLink SHARP (NVLS) Multicast")) {
+			STR_COPY(n->nvls, words);
 		} else if (rank_of(words) < best) {
 			best = rank_of(words);
 			STR_COPY(n->why, words);

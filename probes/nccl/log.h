@@ -59,6 +59,8 @@ struct nccl_network {
 	char name[NCCL_NET_SIZE];	/* "IB", "Socket", "AWS Libfabric" */
 	char why[160];			/* of sockets: NCCL's line that says
 					 * most; "" = it says nothing */
+	char nvls[160];		/* why NCCL does not use NVLS; "" if it may,
+				 * or was told not to */
 };
 
 /** The network of the last communicator that @text (@len bytes, need not end in

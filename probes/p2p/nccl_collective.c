@@ -6,12 +6,14 @@
  */
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "probes/collective/collective.h"
 #include "probes/collective/gpu.h"
 #include "probes/p2p/nccl_link.h"
+#include "probes/plan/plan.h"
 
 struct collective_member {
 	struct xport *x;
@@ -19,6 +21,8 @@ struct collective_member {
 	struct collective_order order; /* that it was joined by */
 	struct collective_gpu check;
 	atomic_bool aborted;
+	/* --register=symmetric: the window of each buffer; else NULL */
+	void *windows[GPU_BUFFERS];
 	off_t log_from;
 	const char *doing;
 	/* of the call at hand */
@@ -512,6 +516,60 @@ static int make(struct collective_member *c, const struct collective_order *o)
 	return 0;
 }
 
+/** Replace both buffers by memory of NCCL that all ranks register as a window,
+ *  if the variant wants that. */
+static int use_windows(struct collective_member *c)
+{
+	const struct nccl *n = c->x->nccl;
+	const char *how = getenv(REGISTER_ENV);
+	struct gpu *g = &c->x->gpu;
+	size_t bytes = ((size_t)c->r->size_B + 7) / 8 * 8;
+
+	if (how == NULL || strcmp(how, "symmetric") != 0) {
+		return 0;
+	}
+	set_doing(c, "registering symmetric buffers");
+	if (n->ncclMemAlloc == NULL || n->ncclMemFree == NULL ||
+	    n->ncclCommWindowRegister == NULL ||
+	    n->ncclCommWindowDeregister == NULL) {
+		return collective_fail(c->r, OUTCOME_ERROR, "nccl_no_operation",
+				       "NCCL %s has no symmetric windows, "
+				       "which 2.27 and later have", c->r->lib);
+	}
+	g->buf_bytes = 0;
+	for (int i = 0; i < GPU_BUFFERS; i++) {
+		void *at = NULL;
+
+		g->cu->mem_free(g->buf[i]);
+		g->buf[i] = 0;
+		if (nccl_rc(c, n->ncclMemAlloc(&at, bytes)) < 0) {
+			return -1;
+		}
+		g->buf[i] = (CUdeviceptr)(uintptr_t)at;
+		if (nccl_rc(c, n->ncclCommWindowRegister(
+				       c->comm, at, bytes, &c->windows[i],
+				       NCCL_WINDOW_SYMMETRIC)) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/** Undo use_windows(). */
+static void drop_windows(struct collective_member *c)
+{
+	const struct nccl *n = c->x->nccl;
+	struct gpu *g = &c->x->gpu;
+
+	for (int i = 0; i < GPU_BUFFERS; i++) {
+		if (c->windows[i] != NULL) {
+			n->ncclCommWindowDeregister(c->comm, c->windows[i]);
+			n->ncclMemFree(on_gpu(g->buf[i]));
+			g->buf[i] = 0;
+		}
+	}
+}
+
 static struct collective_member *nccl_join(struct xport *x,
 					   const struct collective_order *o,
 					   int64_t deadline_ns,
@@ -540,6 +598,7 @@ static struct collective_member *nccl_join(struct xport *x,
 			r->size_B /= o->factor;
 		}
 		rc = cuda_rc(c, cuda);
+		rc = rc < 0 ? rc : use_windows(c);
 	}
 	if (rc < 0) {
 		free(c);	/* the communicator ends with the process */
@@ -561,6 +620,7 @@ static void nccl_close(struct collective_member *c)
 {
 	const struct nccl *n = c->x->nccl;
 
+	drop_windows(c);
 	set_doing(c, "closing the communicator");
 	if (n->ncclCommFinalize != NULL) {
 		n->ncclCommFinalize(c->comm);

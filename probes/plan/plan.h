@@ -266,6 +266,9 @@ struct variant {
 	json_t *env;		/* {NAME: value} */
 };
 
+/** Variable of the workers of --register=symmetric: "plain" or "symmetric". */
+#define REGISTER_ENV "GPUCHECK_REGISTER"
+
 /**
  * The variants of @s, in the order of the command line, into @v; returns how
  * many, -1 with @e (a word that no NCCL knows, a NAME that is none, too many).

@@ -223,18 +223,126 @@ static void set_value(struct variant *v, const struct axis *x, json_t *json)
 		 x->many ? "=" : "", tail);
 }
 
+/* ---- named variants ------------------------------------------------------ */
+
+/** Set VAR=VALUE of --variant in @v. */
+static int add_setting(struct variant *v, const char *text, struct err *e)
+{
+	const char *const *words;
+	size_t len = strcspn(text, "=");
+	struct axis x = { .option = "--variant", .many = true };
+	char name[sizeof(v->name)];
+
+	if (text[len] != '=' || len == 0 || len >= sizeof(x.name) ||
+	    isdigit((unsigned char)text[0]) ||
+	    strspn(text, NAME_CHARS) < len) {
+		err_set(e, 0, "--variant: '%.80s' is not of the form VAR=VALUE",
+			text);
+		return err_hint(e, "such as --variant=ring:NCCL_ALGO=Ring");
+	}
+	snprintf(x.name, sizeof(x.name), "%.*s", (int)len, text);
+	words = strcmp(x.name, "NCCL_ALGO") == 0  ? nccl_algos :
+		strcmp(x.name, "NCCL_PROTO") == 0 ? nccl_protos : NULL;
+	/* several algorithms, or all but one, are NCCL's to read */
+	x.words = strpbrk(text + len, ",;^") ? NULL : words;
+	x.values = json_array();
+	if (add_value(&x, text + len + 1, e) < 0) {
+		json_decref(x.values);
+		return -1;
+	}
+	STR_COPY(name, v->name);
+	set_value(v, &x, json_array_get(x.values, 0));
+	STR_COPY(v->name, name);
+	json_decref(x.values);
+	return 0;
+}
+
+/** NAME:VAR=VALUE,... into @v; "\\," is a comma of a value. */
+static int take_named(struct variant *v, const char *line, struct err *e)
+{
+	size_t len = strcspn(line, ":");
+	struct str one = STR_INIT;
+	int rc = 0;
+
+	*v = (struct variant){ .env = json_object() };
+	if (line[len] != ':' || len == 0 || len >= sizeof(v->name) - 12 ||
+	    memchr(line, '=', len)) {
+		err_set(e, 0, "--variant: '%.80s' is not of the form "
+			"NAME:VAR=VALUE,...", line);
+		return err_hint(e, "such as --variant=ring:NCCL_ALGO=Ring");
+	}
+	snprintf(v->name, sizeof(v->name), "%.*s", (int)len, line);
+	for (const char *at = line + len + 1; rc == 0; at++) {
+		if (*at == '\\' && at[1] == ',') {
+			str_addch(&one, *++at);
+		} else if (*at != ',' && *at != '\0') {
+			str_addch(&one, *at);
+		} else {
+			/* a name alone has NCCL's own settings */
+			rc = one.len > 0 || *at == ',' ?
+				     add_setting(v, str_text(&one), e) : 0;
+			str_reset(&one);
+			if (*at == '\0') {
+				break;
+			}
+		}
+	}
+	str_release(&one);
+	return rc;
+}
+
+/** The variants of --variant; returns how many, -1 with @e. */
+static int make_named(const char *lines, struct variant v[VARIANTS_MAX],
+		      struct err *e)
+{
+	char line[SPEC_LIST_MAX];
+	int n = 0, rc = 0;
+
+	for (; rc == 0 && *lines != '\0'; n += rc == 0) {
+		size_t len = strcspn(lines, "\n");
+
+		if (n == VARIANTS_MAX) {
+			rc = err_set(e, 0, "more than %d variants to compare",
+				     VARIANTS_MAX);
+			break;
+		}
+		snprintf(line, sizeof(line), "%.*s", (int)len, lines);
+		lines += len + (lines[len] == '\n');
+		rc = take_named(&v[n], line, e);
+		for (int k = 0; rc == 0 && k < n; k++) {
+			if (strcmp(v[k].name, v[n].name) == 0) {
+				rc = err_set(e, 0, "--variant: two are called "
+					     "'%s'", v[n].name);
+			}
+		}
+		if (rc < 0) {
+			json_decref(v[n].env);
+		}
+	}
+	if (rc < 0) {
+		variants_release(v, n);
+	}
+	return rc < 0 ? -1 : n;
+}
+
 int variants_make(const struct spec *s, struct variant v[VARIANTS_MAX],
 		  struct err *e)
 {
 	struct axis axes[AXES_MAX + 1] = { 0 };
 	int n = 1;
 
+	if (s->variants[0]) {
+		return make_named(s->variants, v, e);
+	}
 	if (each_line(axes, s->nccl_libs, add_lib, e) < 0 ||
 	    add_words(axes, "--algo", "NCCL_ALGO", nccl_algos, s->algo, e) <
 		    0 ||
 	    add_words(axes, "--proto", "NCCL_PROTO", nccl_protos, s->proto, e) <
 		    0 ||
-	    each_line(axes, s->env, add_variable, e) < 0) {
+	    each_line(axes, s->env, add_variable, e) < 0 ||
+	    add_words(axes, "--register", REGISTER_ENV, NULL,
+		      s->reg == REGISTER_SYMMETRIC ? "plain,symmetric" : "",
+		      e) < 0) {
 		n = -1;
 	}
 	for (const struct axis *x = axes; n > 0 && x->values; x++) {

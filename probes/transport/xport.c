@@ -242,6 +242,7 @@ void nccl_told_say(struct nccl_told *t, const struct xport_self *self,
 		{ "network_nic", nic[0] == '\0' && sockets ? t->nics.name[0] :
 							     nic },
 		{ "network_why", t->net.why },
+		{ "nvls_why", t->net.nvls },
 	};
 	char gpu[24];
 

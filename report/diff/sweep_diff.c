@@ -28,14 +28,14 @@ int sweep_diff_make(const struct sweep *then, const struct sweep *now,
 	}
 	for (size_t i = 0; i < now->n_curves; i++) {
 		const struct curve *c = &now->curves[i];
-		const struct curve *old = curve_partner(c, then);
 		struct curve_diff *to = &d->curves[d->n];
+		int rc = curve_compare_with(c, now, then, to);
 
-		if (!old) {
+		if (rc == 0) {
 			d->alone++;
 			continue;
 		}
-		if (curve_compare(c, old, to) < 0) {
+		if (rc < 0) {
 			sweep_diff_release(d);
 			return -1;
 		}
@@ -133,13 +133,26 @@ void sweep_diff_words(const struct sweep_diff *d, int width, bool color,
 			 d->alone == 1 ? " is" : "s are", d->gone);
 	}
 	wrap_text(&w, 6, str_text(&text));
-	str_release(&text);
+	str_reset(&text);
 	for (size_t i = 0; i < d->n; i++) {
+		const struct curve_diff *c = &d->curves[i];
+
+		if (c->shares) {
+			wrap_tag(&w, "shares", 0);
+			str_addf(&text, "%s: %lld ranks, and %lld before: "
+				 "compared by their shares of the ceilings",
+				 curve_words(c->now),
+				 (long long)c->now->first->ranks,
+				 (long long)c->then->first->ranks);
+			wrap_text(&w, 6, str_text(&text));
+			str_reset(&text);
+		}
 		add_change(&w, &d->curves[i], POINT_LOST, "lost", 31);
 		add_change(&w, &d->curves[i], POINT_WORSE, "worse", 31);
 		add_change(&w, &d->curves[i], POINT_BETTER, "faster", 32);
 		add_change(&w, &d->curves[i], POINT_NOISY, "alone", 33);
 	}
+	str_release(&text);
 }
 
 void sweep_diff_table(const struct sweep_diff *d, struct table *t)

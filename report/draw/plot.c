@@ -434,6 +434,45 @@ static int write_title(const struct plot_drawing *d, const struct sweep *s,
 	return rc;
 }
 
+/** The ceilings that all curves of @s have, the smallest first; returns how
+ *  many, 0 if they differ or are not known. */
+static int ceilings_of(const struct sweep *s, struct ceiling tops[2])
+{
+	int n = 0;
+
+	for (size_t i = 0; i < s->n_curves; i++) {
+		const struct collective_row *row = curve_peak(&s->curves[i], 0);
+		struct ceiling most, least;
+
+		if (!row) {
+			continue;
+		}
+		ceiling_of_row(&s->machine, row, &most, &least);
+		if (!(least.GB_s > 0) ||
+		    (n > 0 && fabs(least.GB_s - tops[0].GB_s) > 1e-6)) {
+			return 0;
+		}
+		tops[0] = least;
+		tops[1] = most;
+		n = most.GB_s > least.GB_s ? 2 : 1;
+	}
+	return n;
+}
+
+/** Lines of the ceilings, whose names are NCCL's algorithms. */
+static void add_ceilings(const struct sweep *s, struct plot_drawing *d,
+			 struct str *settings)
+{
+	struct ceiling tops[2];
+	int n = d->algbw ? 0 : ceilings_of(s, tops);
+
+	str_addf(settings, "; tops=%d", n);
+	for (int i = 0; i < n; i++) {
+		str_addf(settings, "; top%d=%.9g; cap%d=\"%s\"", i + 1,
+			 tops[i].GB_s, i + 1, tops[i].algo);
+	}
+}
+
 static int draw(const struct sweep *s, const struct sweep *reference,
 		const struct verdict *v, struct plot_drawing *d, struct err *e)
 {
@@ -466,6 +505,7 @@ static int draw(const struct sweep *s, const struct sweep *reference,
 			 d->lines[i].color + 1, i + 1,
 			 d->lines[i].inplace == 1 && d->both);
 	}
+	add_ceilings(s, d, &settings);
 	rc = plot_draw(&d->plot, curves_script, &settings, "curves", true, e);
 	str_release(&settings);
 	return rc;

@@ -381,7 +381,8 @@ void summary_add_sweep(struct summary *s, const struct sweep *sweep)
 	for (size_t i = 0; i < sweep->n_curves; i++) {
 		const struct curve *c = &sweep->curves[i];
 		const int64_t size_B = c->n ? c->rows[c->n - 1]->size_B : 0;
-		double best = c->n ? curve_best_at(c, size_B) : NAN;
+		double best = c->n ? curve_cell_at(c, size_B,
+						    STAT_BEST).GB_s : NAN;
 
 		s->size_B = size_B > s->size_B ? size_B : s->size_B;
 		if (best > 0 && !(s->busbw_GB_s >= best)) {

@@ -625,7 +625,6 @@ static void add_against(const struct sweep *s, const struct sweep *reference,
 {
 	for (size_t i = 0; i < s->n_curves; i++) {
 		const struct curve *now = &s->curves[i];
-		const struct curve *then = curve_partner(now, reference);
 		const int64_t nodes = now->first->nodes;
 		const struct part p = part_of_kind(
 			nodes == RECORD_NONE ? PART_CONFIG :
@@ -634,21 +633,24 @@ static void add_against(const struct sweep *s, const struct sweep *reference,
 		struct str sizes = STR_INIT;
 		struct curve_diff d;
 		struct finding *f;
+		int rc = curve_compare_with(now, s, reference, &d);
 
-		if (!then) {
-			continue;
-		}
-		if (curve_compare(now, then, &d) < 0) {
+		if (rc < 0) {
 			v->failed = true;
 			return;
+		}
+		if (rc == 0) {
+			continue;
 		}
 		if (d.count[POINT_WORSE] > 0) {
 			f = add(v, &p, true, "below_reference", d.n);
 			f->explained = d.count[POINT_WORSE];
 			curve_diff_sizes(&d, POINT_WORSE, &sizes);
-			finding_say(f, "%s is slower than the reference%s%s at "
-				    "%zu of %zu sizes: %s", curve_words(now),
-				    then->name[0] ? " " : "", then->name,
+			finding_say(f, "%s %s the reference%s%s at %zu of %zu "
+				    "sizes: %s", curve_words(now), d.shares ?
+				    "reaches a smaller share of its ceiling "
+				    "than" : "is slower than",
+				    d.then->name[0] ? " " : "", d.then->name,
 				    d.count[POINT_WORSE], d.n,
 				    str_text(&sizes));
 			str_release(&sizes);
@@ -725,11 +727,13 @@ int collective_judge(const struct run *run, const struct sweep *s,
 	if (!run->transport[0] || run_is_model(run) ||
 	    spec_transport_is(run->transport, XPORT_GPU)) {
 		sweep_findings(s, v);
+		ceiling_findings(run, s, v);
 	}
 	if (reference) {
 		add_against(s, reference, v);
 	}
 	collective_network_findings(run, s, v);
+	accept_findings(run, s, v);
 	add_skew(run, v);
 	fabric_findings(run, v);
 	untested_findings(run, v);

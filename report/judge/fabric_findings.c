@@ -10,12 +10,13 @@
 
 struct fabric_gpu {
 	const struct fact_row *state, *health;	/* NULL: not reported */
+	const struct fact_row *nvls;	/* why NCCL does not use it; or NULL */
 	const char *cluster, *clique;
 };
 
 struct fabric_node {
 	struct fabric_gpu gpus[SPEC_MAX_GPUS];
-	const struct fact_row *manager, *version, *nvlsm, *umad;
+	const struct fact_row *manager, *version, *nvlsm, *umad, *caps;
 	const char *driver;	/* NULL: not reported */
 	bool switched;		/* there are NVSwitches */
 	int n_states;		/* GPUs that report a state */
@@ -41,6 +42,8 @@ static void take_of_gpu(const struct fact_row *f, struct fabric_node *n)
 		n->switched = true;
 	} else if (strcmp(f->fact, "fabric_clique") == 0) {
 		g->clique = f->value;
+	} else if (strcmp(f->fact, "nvls_why") == 0) {
+		g->nvls = f;
 	} else if (strcmp(f->fact, "nvswitch") == 0) {
 		n->switched = true;
 	}
@@ -55,6 +58,7 @@ static void take_of_node(const struct fact_row *f, struct fabric_node *n)
 		{ "fabric_manager", &n->manager },
 		{ "fabric_manager_version", &n->version },
 		{ "nvlsm", &n->nvlsm }, { "ib_umad", &n->umad },
+		{ "nvidia_caps", &n->caps },
 	};
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
@@ -154,6 +158,28 @@ static const char *unready(const struct fabric_gpu *g, const void *of)
 {
 	(void)of;
 	return is_ready(g) ? NULL : g->state->value;
+}
+
+/** NCCL's own words; GPUs with a fabric are those that have NVLS. */
+static const char *without_nvls(const struct fabric_gpu *g, const void *of)
+{
+	(void)of;
+	return g->state && g->nvls ? g->nvls->value : NULL;
+}
+
+/** NCCL may use multicast objects, and cannot: it falls back from NVLS. */
+static void judge_nvls(const struct run *run, int at,
+		       const struct fabric_node *n, struct verdict *v)
+{
+	struct finding *f = add_gpus(run, at, n, "nvls_missing", false,
+				     "NCCL cannot use NVLS", without_nvls, NULL,
+				     v);
+
+	if (f && n->caps && strcmp(n->caps->value, "no") == 0) {
+		finding_more(f, "; /dev/nvidia-caps is missing here, as in some "
+			     "containers");
+		add_evidence(n->caps, f);
+	}
 }
 
 /* ---- health -------------------------------------------------------------- */
@@ -290,6 +316,9 @@ static void judge_node(const struct run *run, int at,
 			 "the NVLink fabric is not ready", unready, NULL, v);
 
 	judge_services(run, at, n, f, v);
+	if (!f && n->switched) {
+		judge_nvls(run, at, n, v);
+	}
 	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
 		add_gpus(run, at, n, "fabric_degraded", faults[i].fail,
 			 faults[i].says, has_fault, &faults[i], v);

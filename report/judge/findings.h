@@ -486,6 +486,14 @@ void collective_network_findings(const struct run *run, const struct sweep *s,
 /** Finds GPUs whose NVLink fabric is not ready or not healthy, and services of
  *  the fabric that are down or of another version; of runs that use GPUs. */
 void fabric_findings(const struct run *run, struct verdict *v);
+/** Finds collectives that reach, with large messages, a smaller share of the
+ *  ceiling of their machine than healthy machines do. */
+void ceiling_findings(const struct run *run, const struct sweep *s,
+		      struct verdict *v);
+/** Does the tests of run->accept: each is kept in v->tests, and one that is not
+ *  met or not measured is a fault.  @s: of collectives; NULL: of pairs. */
+void accept_findings(const struct run *run, const struct sweep *s,
+		     struct verdict *v);
 /** Facts in which nodes differ that should be set up alike. */
 void skew_findings(const struct run *run, struct verdict *v);
 /** --compare=schedule and =memory: whole parts that lose when pairs run at the

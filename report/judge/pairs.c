@@ -870,6 +870,7 @@ int verdict_compute_beside(const struct run *run, const struct run *then,
 		accepted_compare(run, then, &before, v);
 		verdict_release(&before);
 	}
+	accept_findings(run, NULL, v);
 	rails_note(run, v);
 	if (explained) {
 		account_close(run, explained, v);

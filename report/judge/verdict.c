@@ -641,6 +641,7 @@ void verdict_release(struct verdict *v)
 	free(v->exclude);
 	free(v->good);
 	free(v->accepted.says);
+	free(v->tests);
 	*v = (struct verdict){ 0 };
 }
 

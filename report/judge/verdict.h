@@ -71,6 +71,14 @@ struct accepted {
 
 #define VERDICT_NOTES 5
 
+/** A test of --accept: report/model/accept.h. */
+enum test_result { TEST_MET, TEST_MISSED, TEST_NOT_MEASURED, TEST_OTHER };
+struct verdict_test {
+	char name[140];
+	char says[300];
+	enum test_result how;	/* TEST_OTHER: of another probe */
+};
+
 struct verdict {
 	enum verdict_status status;
 	const char *going;	/* the job or process that works on a run
@@ -114,6 +122,8 @@ struct verdict {
 				 * last one made a finding of them */
 		size_t retried;	/* passed when retried, and forgiven */
 	} account;
+	struct verdict_test *tests;
+	size_t n_tests;
 	bool failed;		/* memory ran out: verdict_close() fails */
 	struct finding lost;	/* collects findings without memory */
 };

@@ -173,6 +173,26 @@ static json_t *notes_json(const struct verdict *v)
 	return list;
 }
 
+/** Returns the tests of --accept; NULL without any. */
+static json_t *tests_json(const struct verdict *v)
+{
+	static const char *const results[] = {
+		[TEST_MET] = "met", [TEST_MISSED] = "missed",
+		[TEST_NOT_MEASURED] = "not_measured",
+		[TEST_OTHER] = "other_probe",
+	};
+	json_t *list = v->n_tests > 0 ? json_array() : NULL;
+
+	for (size_t i = 0; i < v->n_tests; i++) {
+		const struct verdict_test *t = &v->tests[i];
+
+		json_array_append_new(list, json_pack(
+			"{s:o, s:s, s:o}", "test", json_text(t->name),
+			"result", results[t->how], "says", json_text(t->says)));
+	}
+	return list;
+}
+
 json_t *verdict_json(const struct run *run, const struct verdict *v)
 {
 	json_t *findings = json_array();
@@ -197,7 +217,7 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 		}
 	}
 	return json_pack("{s:i, s:s, s:s, s:b, s:b, s:o, s:o*, s:o*, s:o, s:o, "
-			 "s:o, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}",
+			 "s:o, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}",
 			 "schema", VERDICT_SCHEMA, "probe", run->probe,
 			 "status", verdict_status_name(v->status),
 			 "drill", run->drill, "simulated", run_is_model(run),
@@ -216,7 +236,8 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 			 json_integer(run->slow_percent) : NULL,
 			 "sample", sampled ? sampled_json(&sample) : NULL,
 			 "retest", retest_json(run, v),
-			 "reference", accepted_json(&v->accepted));
+			 "reference", accepted_json(&v->accepted),
+			 "accept", tests_json(v));
 }
 
 /* ---- and back ----------------------------------------------------------- */

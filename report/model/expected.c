@@ -29,7 +29,7 @@ extern const char expected_text[];
 
 struct expected_reading {
 	struct expected *x;
-	size_t first;		/* of this text */
+	size_t first, first_machine;	/* of this text */
 	const char *why;	/* of a line that is wrong */
 };
 
@@ -63,19 +63,142 @@ static bool take_number(const char *value, double most, double *out)
 	return end != value && *end == '\0' && *out > 0 && *out <= most;
 }
 
+/* ---- collectives and machines -------------------------------------------- */
+
+#define COLLECTIVE "collective"
+#define MACHINE	   "machine "
+
+/** "75 55": two numbers above 0, up to @most. */
+static bool take_two(const char *value, double most, double *a, double *b)
+{
+	size_t n = strcspn(value, " ");
+	char first[16];
+
+	if (n >= sizeof(first) || !value[n]) {
+		return false;
+	}
+	snprintf(first, sizeof(first), "%.*s", (int)n, value);
+	return take_number(first, most, a) && take_number(value + n + 1, most,
+							  b);
+}
+
+/** Latencies of a number of nodes, from low to high.  What an earlier text has
+ *  set, that of the site, stays; so it is with shares. */
+static bool take_latency(struct expected *x, const char *nodes,
+			 const char *value)
+{
+	struct expected_latency l;
+	int i = 0;
+
+	if (units_parse_int(nodes, 1, SPEC_MAX_NODES, &l.nodes, NULL) < 0 ||
+	    !take_two(value, 1e6, &l.low, &l.high) || l.low > l.high) {
+		return false;
+	}
+	while (i < EXPECTED_LATENCIES && x->latencies[i].nodes &&
+	       x->latencies[i].nodes != l.nodes) {
+		i++;
+	}
+	if (i < EXPECTED_LATENCIES && !x->latencies[i].nodes) {
+		x->latencies[i] = l;
+	}
+	return i < EXPECTED_LATENCIES;
+}
+
+/** Shares below which a warning and a fault begin, or latencies. */
+static bool take_share(struct expected *x, const char *key, const char *value)
+{
+	static const char latency[] = "latency_";
+	int path = str_index(ceiling_path_names, key);
+	struct ceiling_share s;
+
+	if (strcmp(key, "source") == 0) {
+		return true;
+	}
+	if (str_starts(key, latency)) {
+		return take_latency(x, key + strlen(latency), value);
+	}
+	if (path < 0 || !take_two(value, 100, &s.warn, &s.fail) ||
+	    s.fail > s.warn) {
+		return false;
+	}
+	x->shares[path] = x->shares[path].warn > 0 ? x->shares[path] : s;
+	return true;
+}
+
+static struct expected_machine *machine(struct expected_reading *r,
+					const char *name)
+{
+	struct expected_machine new = { .gpus = 0 };
+	struct expected *x = r->x;
+
+	if (x->n_machines > r->first_machine &&
+	    strcmp(x->machines[x->n_machines - 1].name, name) == 0) {
+		return &x->machines[x->n_machines - 1];
+	}
+	if (x->n_machines == EXPECTED_MAX) {
+		r->why = "too many sections";
+		return NULL;
+	}
+	if (!name[0] || !STR_COPY(new.name, name)) {
+		r->why = "a machine without a name, or with a long one";
+		return NULL;
+	}
+	r->why = "no memory";
+	return grow_add(&x->machines, &x->n_machines, &new, sizeof(new));
+}
+
+static bool take_machine(struct expected_machine *m, const char *key,
+			 const char *value)
+{
+	return strcmp(key, "gpu") == 0 ? STR_COPY(m->gpu, value) :
+	       strcmp(key, "source") == 0 ? STR_COPY(m->source, value) :
+	       strcmp(key, "gpus") == 0 ?
+		       units_parse_int(value, 1, SPEC_MAX_GPUS, &m->gpus,
+				       NULL) == 0 :
+	       strcmp(key, "rails") == 0 &&
+		       machine_rails_parse(value, &m->rails, &m->rail_GB_s) ==
+			       0;
+}
+
+const struct expected_machine *expected_machine(const struct expected *x,
+						const char *name)
+{
+	for (size_t i = 0; name[0] && i < x->n_machines; i++) {
+		if (strcmp(x->machines[i].name, name) == 0) {
+			return &x->machines[i];
+		}
+	}
+	return NULL;
+}
+
+/* ---- links --------------------------------------------------------------- */
+
 #define BY "percent_"
 
 /** inih's handler: 1 is good. */
 static int take(void *user, const char *name, const char *key,
 		const char *value)
 {
+	static const char bad[] = "a value that is out of range, too long, or "
+				  "one too many";
 	struct expected_reading *r = user;
-	struct expected_line *l = section(r, name);
+	struct expected_machine *m;
+	struct expected_line *l;
 
+	if (strcmp(name, COLLECTIVE) == 0) {
+		r->why = bad;
+		return take_share(r->x, key, value);
+	}
+	if (str_starts(name, MACHINE)) {
+		m = machine(r, name + strlen(MACHINE));
+		r->why = m ? bad : r->why;
+		return m && take_machine(m, key, value);
+	}
+	l = section(r, name);
 	if (!l) {
 		return 0;
 	}
-	r->why = "a value that is out of range, too long, or one too many";
+	r->why = bad;
 	if (strncmp(key, BY, sizeof(BY) - 1) == 0) {
 		key += sizeof(BY) - 1;
 		return l->n_by < EXPECTED_WORDS && key[0] &&
@@ -116,6 +239,7 @@ int expected_parse(const char *text, struct expected *x, struct err *e)
 {
 	struct expected_reading r = { .x = x,
 				      .first = x->n,
+				      .first_machine = x->n_machines,
 				      .why = "not KEY=VALUE" };
 	int line = ini_parse_string(text, take, &r);
 
@@ -133,12 +257,19 @@ int expected_parse(const char *text, struct expected *x, struct err *e)
 				       "line_GB_s or percent", l->name);
 		}
 	}
+	for (size_t i = r.first_machine; i < x->n_machines; i++) {
+		if (!x->machines[i].rails || !x->machines[i].gpus) {
+			return err_set(e, EINVAL, "section [machine %s] lacks "
+				       "rails or gpus", x->machines[i].name);
+		}
+	}
 	return 0;
 }
 
 void expected_release(struct expected *x)
 {
 	free(x->list);
+	free(x->machines);
 	*x = (struct expected){ 0 };
 }
 
@@ -304,11 +435,16 @@ static bool has_any(const char *name, const char words[][40], size_t n)
 	return false;
 }
 
+bool expected_is_of(const struct expected_line *l, const char *name)
+{
+	return (l->n_gpu == 0 || has_any(name, l->gpu, l->n_gpu)) &&
+	       !has_any(name, l->not_gpu, l->n_not);
+}
+
 static bool is_about(const struct expected_line *l,
 		     const struct expected_model *x)
 {
-	return (l->n_gpu == 0 || has_any(x->name, l->gpu, l->n_gpu)) &&
-	       !has_any(x->name, l->not_gpu, l->n_not) && x->gpus >= l->gpus;
+	return expected_is_of(l, x->name) && x->gpus >= l->gpus;
 }
 
 /** Number of the section + 1 for the cell at @at, 0 = none. */

@@ -17,6 +17,8 @@
 #include "lib/data/record_rows.h"
 #include "lib/data/rundir.h"
 #include "lib/spec/spec.h"
+#include "report/model/accept.h"
+#include "report/model/ceiling.h"
 
 /**
  * report/ reads the files of a run directory, nothing else: the same answer on
@@ -68,10 +70,19 @@ struct run_failure {
 	char *detail;		/* NULL where there is none */
 };
 
+/** Numbers of nodes with a published latency. */
+#define EXPECTED_LATENCIES 8
 /** Bandwidth of hardware: expected_read(). */
 struct expected {
 	struct expected_line *list;
 	size_t n;
+	struct expected_machine *machines;
+	size_t n_machines;
+	struct ceiling_share shares[CEILING_PATHS];
+	struct expected_latency {	/* of a small allreduce, us */
+		int64_t nodes;		/* 0: no entry */
+		double low, high;
+	} latencies[EXPECTED_LATENCIES];
 };
 
 /** A run as read from its files. */
@@ -117,6 +128,7 @@ struct run {
 	uint16_t last_way;	/* and its cell_way; 0 = none */
 	struct slow_limit slow[PATH_CLASSES];
 	struct expected expected;
+	struct accept accept;	/* the tests of --accept */
 	uint8_t *cell_line;	/* what a cell is expected to reach is by this
 				 * section of it, + 1; 0 = its row says it, or
 				 * nobody; NULL: nothing was expected */
@@ -613,6 +625,22 @@ struct expected_line {
 	size_t n_by;
 	char source[200];
 };
+
+/** A type of node by name: section [machine NAME]. */
+struct expected_machine {
+	char name[40];
+	char gpu[40];		/* name of its GPUs; "": not known */
+	int64_t gpus;
+	int rails;
+	double rail_GB_s;
+	char source[200];
+};
+
+/** The machine of that name; NULL: none. */
+const struct expected_machine *expected_machine(const struct expected *x,
+						const char *name);
+/** True if @l is about GPUs called @name, however many a node has. */
+bool expected_is_of(const struct expected_line *l, const char *name);
 
 /**
  * Add the sections of @text to @x.  Returns 0, or -1 with @e naming the line:

@@ -21,20 +21,97 @@
 static size_t curve_from(const struct curve *c, int64_t size_B);
 static int sweep_take_row(const struct run_rows *rows, const void *row);
 
-double curve_best_at(const struct curve *c, int64_t size_B)
+/** The bandwidth of @row if its operations took @us. */
+static double bandwidth_by(const struct collective_row *row, double us)
 {
-	double best = NAN;
+	double bw = row_bandwidth(row);
+
+	return us > 0 && row->time_us > 0 ? bw * row->time_us / us : bw;
+}
+
+struct curve_cell curve_cell_at(const struct curve *c, int64_t size_B,
+				enum spec_stat stat)
+{
+	struct curve_cell cell = { .GB_s = NAN, .inplace = RECORD_NONE };
+	double sum = 0;
+	int n = 0;
 
 	for (size_t i = curve_from(c, size_B);
 	     i < c->n && c->rows[i]->size_B == size_B; i++) {
-		double bw = row_bandwidth(c->rows[i]);
+		const struct collective_row *row = c->rows[i];
+		double us = stat == STAT_MIN ? row->time_max_us :
+			    stat == STAT_MAX ? row->time_min_us : NAN;
+		double bw = bandwidth_by(row, us);
 
-		if (isfinite(bw) && c->rows[i]->outcome == OUTCOME_OK &&
-		    !(bw <= best)) {
-			best = bw;
+		if (!isfinite(bw) || row->outcome != OUTCOME_OK) {
+			continue;
+		}
+		sum += bw;
+		n++;
+		if (isnan(cell.GB_s) || (stat == STAT_MIN ? bw < cell.GB_s :
+							    bw > cell.GB_s)) {
+			cell = (struct curve_cell){ .GB_s = bw,
+						    .inplace = row->inplace };
+		}
+	}
+	if (stat == STAT_AVG && n > 1) {
+		cell = (struct curve_cell){ .GB_s = sum / n,
+					    .inplace = RECORD_NONE };
+	}
+	return cell;
+}
+
+const struct collective_row *curve_peak(const struct curve *c, int64_t least_B)
+{
+	const struct collective_row *best = NULL;
+
+	for (size_t i = curve_from(c, least_B); i < c->n; i++) {
+		const struct collective_row *row = c->rows[i];
+
+		if (row->outcome == OUTCOME_OK && row->busbw_GB_s > 0 &&
+		    (!best || row->busbw_GB_s > best->busbw_GB_s)) {
+			best = row;
 		}
 	}
 	return best;
+}
+
+const struct curve *sweep_peak(const struct sweep *s)
+{
+	const struct curve *best = s->curves;
+
+	for (size_t i = 1; i < s->n_curves; i++) {
+		const struct collective_row *now = curve_peak(&s->curves[i], 0);
+		const struct collective_row *was = curve_peak(best, 0);
+
+		if (now && (!was || now->busbw_GB_s > was->busbw_GB_s)) {
+			best = &s->curves[i];
+		}
+	}
+	return best;
+}
+
+void curve_share_words(const struct sweep *s, const struct curve *c,
+		       struct str *out)
+{
+	const struct collective_row *row = curve_peak(c, 0);
+	struct ceiling most, least;
+	char size[32];
+
+	if (!row) {
+		return;
+	}
+	ceiling_of_row(&s->machine, row, &most, &least);
+	if (!(least.GB_s > 0)) {
+		return;
+	}
+	str_addf(out, "%.1f GB/s at %s, ", row->busbw_GB_s,
+		 units_size_text((uint64_t)row->size_B, size, sizeof(size)));
+	ceiling_words(&least, row->busbw_GB_s, out);
+	if (most.GB_s > least.GB_s) {
+		str_addf(out, ", %.0f %% by %s",
+			 100 * row->busbw_GB_s / most.GB_s, most.algo);
+	}
 }
 
 /** The row of @size_B with the shortest time among those that went well (the
@@ -207,6 +284,22 @@ static int read_rows(FILE *f, const char *path, struct sweep *s, struct err *e)
 		       err_set(e, why.code, "%s: %s", path, why.text);
 }
 
+/** The links of the run in @dir. */
+static struct machine machine_of_dir(const char *dir)
+{
+	struct run run = { 0 };
+	struct sweep s = { 0 };
+	struct machine m;
+
+	machine_init(&m);
+	if (sweep_read(dir, &run, &s, NULL) == 0) {
+		m = s.machine;
+	}
+	sweep_release(&s);
+	run_release(&run);
+	return m;
+}
+
 int sweep_reference(const char *reference, struct sweep *s, struct err *e)
 {
 	const struct builtin *b = builtins;
@@ -216,6 +309,7 @@ int sweep_reference(const char *reference, struct sweep *s, struct err *e)
 	int rc = -1;
 
 	*s = (struct sweep){ 0 };
+	machine_init(&s->machine);
 	str_copy(path, sizeof(path), reference);
 	while (b->name && strcmp(b->name, reference) != 0) {
 		b++;
@@ -241,6 +335,9 @@ int sweep_reference(const char *reference, struct sweep *s, struct err *e)
 	}
 	if (rc == 0 && sweep_group(s) < 0) {
 		rc = err_set(e, ENOMEM, "cannot hold the reference");
+	}
+	if (rc == 0 && f && S_ISDIR(st.st_mode)) {
+		s->machine = machine_of_dir(reference);
 	}
 	if (rc < 0) {
 		sweep_release(s);
@@ -271,9 +368,11 @@ static int end(const struct run_rows *rows, struct err *e)
 	struct sweep *s = rows->user;
 
 	rows->run->rows = s->n;
-	return sweep_group(s) < 0 ||
-			       run_list_nodes(rows->run, rows->run->json) < 0 ?
-		       err_set(e, ENOMEM, "cannot hold the rows") : 0;
+	if (sweep_group(s) < 0 ||
+	    run_list_nodes(rows->run, rows->run->json) < 0) {
+		return err_set(e, ENOMEM, "cannot hold the rows");
+	}
+	return 0;
 }
 
 int sweep_read(const char *dir, struct run *run, struct sweep *s,
@@ -284,7 +383,12 @@ int sweep_read(const char *dir, struct run *run, struct sweep *s,
 				       .user = s };
 
 	*s = (struct sweep){ .run = run };
-	return run_load(dir, &rows, e);
+	if (run_load(dir, &rows, e) < 0 ||
+	    expected_read(dir, &run->expected, e) < 0) {
+		return -1;
+	}
+	machine_of_run(run, &s->machine);
+	return 0;
 }
 
 void sweep_release(struct sweep *s)
@@ -634,6 +738,32 @@ static void mark_noise(struct curve_diff *d)
 	}
 }
 
+/** The share of its ceiling that @row reached; NAN if that is not known. */
+static double share_of(const struct machine *m,
+		       const struct collective_row *row)
+{
+	struct ceiling most, least;
+
+	ceiling_of_row(m, row, &most, &least);
+	return row->busbw_GB_s / least.GB_s;
+}
+
+/** How fast @now is in relation to @then; NAN if that is not known. */
+static double ratio_of(const struct curve_diff *d,
+		       const struct collective_row *now,
+		       const struct collective_row *then)
+{
+	double ratio;
+
+	if (d->shares) {
+		return share_of(d->m_now, now) / share_of(d->m_then, then);
+	}
+	ratio = then->time_us / now->time_us;
+	/* without times */
+	return isfinite(ratio) ? ratio :
+				 row_bandwidth(now) / row_bandwidth(then);
+}
+
 static int add_points(struct curve_diff *d, int64_t inplace)
 {
 	for (size_t i = 0; i < d->now->n; i++) {
@@ -642,6 +772,7 @@ static int add_points(struct curve_diff *d, int64_t inplace)
 		struct point_diff p;
 
 		if (now->inplace != inplace ||
+		    (d->shares && now->size_B < CEILING_LARGE_B) ||
 		    curve_at(d->now, now->size_B, inplace) != now) {
 			continue;
 		}
@@ -655,11 +786,8 @@ static int add_points(struct curve_diff *d, int64_t inplace)
 		p = (struct point_diff){
 			.size_B = now->size_B, .inplace = inplace,
 			.now = now, .then = then,
-			.ratio = then->time_us / now->time_us,
+			.ratio = ratio_of(d, now, then),
 		};
-		if (!isfinite(p.ratio)) {	/* without times */
-			p.ratio = row_bandwidth(now) / row_bandwidth(then);
-		}
 		if (!cells_outcome_failed(now->outcome) && isnan(p.ratio)) {
 			d->missing += has_figure(then);
 			continue;
@@ -675,12 +803,11 @@ static int add_points(struct curve_diff *d, int64_t inplace)
 	return 0;
 }
 
-int curve_compare(const struct curve *now, const struct curve *then,
-		  struct curve_diff *d)
+static int compare(struct curve_diff *d)
 {
 	static const int64_t ways[] = { 0, 1, RECORD_NONE };
+	const struct curve *now = d->now, *then = d->then;
 
-	*d = (struct curve_diff){ .now = now, .then = then };
 	for (size_t i = 0; i < 3; i++) {
 		if (add_points(d, ways[i]) < 0) {
 			curve_diff_release(d);
@@ -705,6 +832,49 @@ int curve_compare(const struct curve *now, const struct curve *then,
 		d->count[d->points[i].change]++;
 	}
 	return 0;
+}
+
+int curve_compare(const struct curve *now, const struct curve *then,
+		  struct curve_diff *d)
+{
+	*d = (struct curve_diff){ .now = now, .then = then };
+	return compare(d);
+}
+
+/** The curve of @among with the same collective and type as @c, and a known
+ *  ceiling; NULL: none. */
+static const struct curve *share_partner(const struct curve *c,
+					 const struct sweep *among)
+{
+	const struct collective_row *x = c->first;
+	const struct curve *best = NULL;
+
+	for (size_t i = 0; i < among->n_curves; i++) {
+		const struct curve *other = &among->curves[i];
+		const struct collective_row *y = other->first;
+
+		if (row_texts_agree(x->op, y->op) &&
+		    row_texts_agree(x->dtype, y->dtype) &&
+		    row_texts_agree(x->redop, y->redop) &&
+		    isfinite(share_of(&among->machine, y)) &&
+		    (!best || likeness(x, y) > likeness(x, best->first))) {
+			best = other;
+		}
+	}
+	return best;
+}
+
+int curve_compare_with(const struct curve *now, const struct sweep *of,
+		       const struct sweep *among, struct curve_diff *d)
+{
+	const struct curve *then = curve_partner(now, among);
+	bool shares = !then && isfinite(share_of(&of->machine, now->first));
+
+	then = shares ? share_partner(now, among) : then;
+	*d = (struct curve_diff){ .now = now, .then = then, .shares = shares,
+				  .m_now = &of->machine,
+				  .m_then = &among->machine };
+	return !then ? 0 : compare(d) < 0 ? -1 : 1;
 }
 
 void curve_diff_release(struct curve_diff *d)

@@ -12,6 +12,8 @@
 #include "lib/base/str.h"
 #include "lib/data/cells.h"
 #include "lib/data/record_rows.h"
+#include "lib/spec/spec.h"
+#include "report/model/ceiling.h"
 #include "report/model/part.h"
 
 /**
@@ -36,6 +38,7 @@ struct sweep {
 	size_t n;
 	struct curve *curves;	/* in the order of their first rows */
 	size_t n_curves;
+	struct machine machine;	/* its links, as far as known */
 };
 
 /** Read the run in DIR, its rows into @s and what else is there into @run,
@@ -66,6 +69,16 @@ static inline const char *curve_words(const struct curve *c)
 							"the collective";
 }
 
+/** The row with the highest bus bandwidth among those of @least_B and more that
+ *  went well; NULL: none. */
+const struct collective_row *curve_peak(const struct curve *c,
+					int64_t least_B);
+/** The curve with the highest peak; the first if none has one. */
+const struct curve *sweep_peak(const struct sweep *s);
+/** "187.7 GB/s at 8 GiB, 94 % of what 8 rails carry by Ring, 50 % by Tree" for
+ *  the peak of @c; appends nothing if no ceiling is known. */
+void curve_share_words(const struct sweep *s, const struct curve *c,
+		       struct str *out);
 /** Bus bandwidth, where the table has none, algorithm bandwidth; NAN. */
 double row_bandwidth(const struct collective_row *row);
 
@@ -80,9 +93,20 @@ static inline double curve_band(int64_t size_B)
 	return size_B >= 1024 * 1024 ? 0.05 : 0.20;
 }
 
-/** The better bandwidth, of in place and out of place, among the rows of
- *  @size_B that went well; NAN. */
-double curve_best_at(const struct curve *c, int64_t size_B);
+/** A cell of a comparison: a bandwidth (NAN: none), and where it was measured. */
+struct curve_cell {
+	double GB_s;
+	int64_t inplace;	/* 0, 1; RECORD_NONE: both, or not known */
+};
+
+/**
+ * The cell of @size_B by the rows that went well: STAT_BEST the better mean of
+ * in place and out of place, STAT_AVG the average of both; STAT_MIN and
+ * STAT_MAX by the longest and the shortest operation of both, or by their means
+ * if these are not known.
+ */
+struct curve_cell curve_cell_at(const struct curve *c, int64_t size_B,
+				enum spec_stat stat);
 /** Return true if both have the same number of ranks and the same collective;
  *  an unknown one may be any. */
 bool curve_same_op(const struct curve *a, const struct curve *b);
@@ -140,6 +164,10 @@ struct point_diff {
 
 struct curve_diff {
 	const struct curve *now, *then;
+	/* the runs have different numbers of ranks or nodes: ratios are those
+	 * of the shares of their ceilings, with large messages */
+	bool shares;
+	const struct machine *m_now, *m_then;	/* of shares */
 	struct point_diff *points;	/* out of place first, by size */
 	size_t n;
 	size_t count[POINT_CHANGES];
@@ -155,6 +183,14 @@ const struct curve *curve_partner(const struct curve *c,
 /** 0, or -1 without memory.  curve_diff_release() frees. */
 int curve_compare(const struct curve *now, const struct curve *then,
 		  struct curve_diff *d);
+/**
+ * Compare @now, a curve of @of, with its partner in @among; without one, with
+ * the curve of the same collective that has other numbers of ranks or nodes, by
+ * the shares of their ceilings.  Returns 1 with @d, whose then is that curve; 0
+ * if there is none; -1 without memory.
+ */
+int curve_compare_with(const struct curve *now, const struct sweep *of,
+		       const struct sweep *among, struct curve_diff *d);
 void curve_diff_release(struct curve_diff *d);
 
 /** "64 KiB to 1 MiB at 71 %, 4 MiB at 80 %" of the points that are @change. */

@@ -13,10 +13,13 @@
 /** Options for showing a run; texts are borrowed. */
 struct judged_ask {
 	const char *reference;	/* what it stands beside, "" for none */
+	const char *accept;	/* text of --accept, in place of that of the
+				 * run; NULL for none */
 	const char *going;	/* who is at work on it; NULL = nobody: it has
 				 * ended */
 	const char *hint;	/* what to do about that; NULL = nothing */
 	bool pending;		/* its job waits, and it has no plan yet */
+	enum spec_stat stat;	/* of comparisons of curves */
 	enum spec_when map;	/* of the pairs, on a terminal */
 	bool log_scale;		/* curves of bandwidth */
 	bool brief;		/* words without tables and pictures */
@@ -71,6 +74,12 @@ void judged_details(const struct judged *j, int width, struct str *out);
  *  results-final.csv; for other probes all rows.  Returns 0, or -1 with @e (the
  *  disk is full, the file is missing). */
 int judged_csv(const struct judged *j, FILE *out, struct err *e);
+/** Append the verdict as JUnit XML: a test case for it, each test of --accept
+ *  and each finding; @code: the exit code of the run. */
+void judged_junit(const struct judged *j, int code, struct str *out);
+/** Replace the tests of --accept of the run by those of the question.  Returns
+ *  0, or -1 with @e. */
+int judged_accept(struct judged *j, struct err *e);
 /** schema.csv: every column of every CSV file of the run, with the number of
  *  the format. */
 void judged_schema(const struct judged *j, FILE *out);

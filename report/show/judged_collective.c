@@ -108,8 +108,11 @@ static void add_summary(const struct curve *c, struct str *out)
 }
 
 /** A table as nccl-tests prints it; a narrow one lacks columns. */
-static void add_curve(const struct curve *c, bool narrow, struct str *out)
+static void add_curve(const struct sweep *s, const struct curve *c, bool narrow,
+		      struct str *out)
 {
+	struct str share = STR_INIT;
+
 	static const char names[] = "     time   algbw   busbw  #wrong";
 	static const char units[] = "     (us)  (GB/s)  (GB/s)";
 
@@ -125,6 +128,11 @@ static void add_curve(const struct curve *c, bool narrow, struct str *out)
 	if (c->name[0]) {
 		str_addf(out, "# %s\n", c->name);
 	}
+	curve_share_words(s, c, &share);
+	if (share.len > 0) {
+		str_addf(out, "# %s\n", str_text(&share));
+	}
+	str_release(&share);
 	str_addf(out, "#%*s%-*s%s\n", narrow ? 17 : 62, "", narrow ? 33 : 34,
 		 "out-of-place", "in-place");
 	str_addf(out, "#       size%s%s%s\n", narrow ? "" :
@@ -170,10 +178,32 @@ static size_t collective_comparable(const struct sweep *s,
 	return n;
 }
 
+/** Words of --stat below a comparison. */
+static const char *stat_words(enum spec_stat stat)
+{
+	static const char *const words[] = {
+		[STAT_BEST] = "the better of in place (i) and out of place (o)",
+		[STAT_MIN] = "by the longest operation, in place (i) or out of "
+			     "place (o)",
+		[STAT_AVG] = "the average of in place and out of place",
+		[STAT_MAX] = "by the shortest operation, in place (i) or out "
+			     "of place (o)",
+	};
+
+	return words[stat];
+}
+
+/** "i" in place, "o" out of place, "" if both or not known. */
+static const char *place_letter(struct curve_cell cell)
+{
+	return !isfinite(cell.GB_s) || cell.inplace == RECORD_NONE ? "" :
+	       cell.inplace ? "i" : "o";
+}
+
 /* Show curves that can be compared with @of, the first of them, side by side,
  * the best of a size marked, in @width columns. */
 static void collective_compare(const struct sweep *s, const struct curve *of,
-			       int width, struct str *out)
+			       enum spec_stat stat, int width, struct str *out)
 {
 	const size_t room = width > LEAD_WIDTH + NAME_WIDTH ?
 			(size_t)((width - LEAD_WIDTH) / NAME_WIDTH) :
@@ -182,9 +212,10 @@ static void collective_compare(const struct sweep *s, const struct curve *of,
 	size_t n = collective_comparable(s, of, list, SWEEP_CURVES_MAX);
 	char size[32];
 
-	str_addf(out, "\n%s, GB/s by size; * is the fastest, = cannot be told "
-		 "apart\n",
-		 of->first->op[0] ? of->first->op : "bandwidth");
+	str_addf(out, "\n%s, GB/s by size, %s\n  * is the fastest, = cannot be "
+		 "told apart\n",
+		 of->first->op[0] ? of->first->op : "bandwidth",
+		 stat_words(stat));
 	for (size_t i = 0; i < n; i++) {
 		str_addf(out, "  %zu = %s\n", i + 1, list[i]->name);
 	}
@@ -193,7 +224,7 @@ static void collective_compare(const struct sweep *s, const struct curve *of,
 
 		str_addf(out, "%s%*s", from ? "\n" : "", LEAD_WIDTH, "size");
 		for (size_t i = from; i < to; i++) {
-			str_addf(out, "%*zu ", NAME_WIDTH - 1, i + 1);
+			str_addf(out, "%*zu  ", NAME_WIDTH - 2, i + 1);
 		}
 		str_addch(out, '\n');
 		for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
@@ -209,9 +240,14 @@ static void collective_compare(const struct sweep *s, const struct curve *of,
 				const bool fast = best && curve_keeps_up(
 					list[i], best, at);
 
-				add_real(curve_best_at(list[i], at),
-					 NAME_WIDTH - 1, out);
-				str_addch(out, fast ? mark : ' ');
+				const struct curve_cell cell = curve_cell_at(
+					list[i], at, stat);
+				const char *letter = place_letter(cell);
+
+				add_real(cell.GB_s, NAME_WIDTH - 2, out);
+				str_addf(out, "%s%c%s", letter,
+					 fast ? mark : ' ',
+					 letter[0] ? "" : " ");
 			}
 			str_addch(out, '\n');
 		}
@@ -276,20 +312,22 @@ void collective_crossovers(const struct sweep *s, const struct curve *of,
 }
 
 /* One sentence: how @c compares with its partner in @reference. */
-static void collective_beside(const struct curve *c,
+static void collective_beside(const struct sweep *s, const struct curve *c,
 			      const struct sweep *reference, struct str *out)
 {
-	const struct curve *then = curve_partner(c, reference);
 	struct str sizes = STR_INIT;
 	struct curve_diff d;
+	int rc = curve_compare_with(c, s, reference, &d);
 
-	if (!then) {
+	if (rc == 0) {
 		str_addf(out, "%s: no curve of the reference has the same "
 			 "collective, ranks and type", curve_words(c));
-	} else if (curve_compare(c, then, &d) == 0) {
-		str_addf(out, "%s against the reference%s%s: %zu of %zu sizes "
+	} else if (rc > 0) {
+		str_addf(out, "%s against the reference%s%s%s: %zu of %zu sizes "
 			 "slower, %zu faster, %zu the same within noise",
-			 curve_words(c), then->name[0] ? " " : "", then->name,
+			 curve_words(c), d.then->name[0] ? " " : "",
+			 d.then->name,
+			 d.shares ? ", by shares of their ceilings" : "",
 			 d.count[POINT_WORSE] + d.count[POINT_LOST], d.n,
 			 d.count[POINT_BETTER], d.count[POINT_SAME]);
 		if (d.count[POINT_NOISY] > 0) {
@@ -309,8 +347,11 @@ static void collective_beside(const struct curve *c,
 /** results.csv has more. */
 #define MAX_CURVES   64
 
-static void add_table(const struct curve *c, struct str *out)
+static void add_table(const struct sweep *s, const struct curve *c,
+		      struct str *out)
 {
+	struct str share = STR_INIT;
+
 	static const char *const names[] = {
 		"size, B", "count", "type", "redop", "place", "time, µs",
 		"shortest", "99 %", "algbw, GB/s", "busbw, GB/s", "wrong",
@@ -322,6 +363,11 @@ static void add_table(const struct curve *c, struct str *out)
 	char busbw[UNITS_REAL_SIZE], wrong[UNITS_REAL_SIZE];
 
 	html_element(out, "h3", c->name[0] ? c->name : c->first->op);
+	curve_share_words(s, c, &share);
+	if (share.len > 0) {
+		html_element(out, "p", str_text(&share));
+	}
+	str_release(&share);
 	html_header_row(names, out);
 	for (size_t i = 0; i < c->n; i++) {
 		const struct collective_row *r = c->rows[i];
@@ -347,7 +393,7 @@ static void add_table(const struct curve *c, struct str *out)
 }
 
 static void add_comparison(const struct sweep *s, const struct curve *of,
-			   struct str *out)
+			   enum spec_stat stat, struct str *out)
 {
 	const char *names[MAX_CURVES + 2] = { "size" };
 	const struct curve *list[MAX_CURVES];
@@ -360,8 +406,8 @@ static void add_comparison(const struct sweep *s, const struct curve *of,
 	}
 	str_add(out, "<p>");
 	html_text(out, of->first->op[0] ? of->first->op : "bandwidth");
-	str_add(out, ", GB/s by size; * is the fastest, = cannot be told "
-		"apart</p>\n");
+	str_addf(out, ", GB/s by size, %s; * is the fastest, = cannot be told "
+		 "apart</p>\n", stat_words(stat));
 	html_header_row(names, out);
 	for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
 	     at = sweep_next_size(s, of, at)) {
@@ -372,15 +418,17 @@ static void add_comparison(const struct sweep *s, const struct curve *of,
 		html_element(out, "td", units_size_text((uint64_t)at, size,
 							sizeof(size)));
 		for (size_t i = 0; i < n; i++) {
-			const char *bw = html_real(curve_best_at(list[i], at),
-						   2, number);
+			const struct curve_cell cell = curve_cell_at(
+				list[i], at, stat);
+			const char *letter = place_letter(cell);
+			const char *bw = html_real(cell.GB_s, 2, number);
 
 			if (best && bw[0] &&
 			    curve_keeps_up(list[i], best, at)) {
-				str_addf(out, "<td><strong>%s %c</strong></td>",
-					 bw, mark);
+				str_addf(out, "<td><strong>%s %s%c</strong>"
+					 "</td>", bw, letter, mark);
 			} else {
-				html_element(out, "td", bw);
+				str_addf(out, "<td>%s %s</td>", bw, letter);
 			}
 		}
 		str_add(out, "</tr>\n");
@@ -416,7 +464,8 @@ static void collective_html(const struct judged *j, const char *dir,
 	}
 	for (size_t i = 0; i < s->n_curves; i++) {
 		if (sweep_leads(s, i)) {
-			add_comparison(s, &s->curves[i], &text);
+			add_comparison(s, &s->curves[i], j->ask.stat,
+				       &text);
 		}
 	}
 	if (text.len > 0 || both->reference) {
@@ -425,13 +474,13 @@ static void collective_html(const struct judged *j, const char *dir,
 	str_add(out, str_text(&text));
 	for (size_t i = 0; both->reference && i < s->n_curves; i++) {
 		str_reset(&text);
-		collective_beside(&s->curves[i], both->reference, &text);
+		collective_beside(s, &s->curves[i], both->reference, &text);
 		html_element(out, "p", str_text(&text));
 	}
 	str_release(&text);
 	html_element(out, "h2", "Table");
 	for (size_t i = 0; i < s->n_curves && i < MAX_CURVES; i++) {
-		add_table(&s->curves[i], out);
+		add_table(s, &s->curves[i], out);
 	}
 	if (s->n_curves > MAX_CURVES) {
 		str_addf(out, "<p>%zu more are in results.csv.</p>\n",
@@ -454,7 +503,8 @@ static int judge(const char *dir, struct judged *j, struct err *e)
 	struct collective_pair *s = j->more;
 	const char *reference = j->ask.reference;
 
-	if (sweep_read(dir, &j->run, &s->now, e) < 0) {
+	if (sweep_read(dir, &j->run, &s->now, e) < 0 ||
+	    judged_accept(j, e) < 0) {
 		return -1;
 	}
 	if (!reference[0]) {	/* what the run itself was given */
@@ -471,6 +521,7 @@ static int judge(const char *dir, struct judged *j, struct err *e)
  *  of tables that were imported, tells; and the rows by outcome. */
 static bool head(const struct judged *j, int i, char *buf, size_t size)
 {
+	const struct collective_pair *both = j->more;
 	const struct run_file f = run_file(j->run.json);
 	const size_t n = json_array_size(f.nodes);
 	struct str what = STR_INIT;
@@ -480,6 +531,12 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 	if (i == 1) {
 		caption_count("row", j->verdict.cells,
 			      cell_class_name(CELL_SLOW), buf, size);
+	}
+	if (i == 2 && both->now.n_curves > 0) {
+		curve_share_words(&both->now, sweep_peak(&both->now), &what);
+		str_copy(buf, size, str_text(&what));
+		i = what.len > 0 ? 1 : i;
+		str_release(&what);
 	}
 	if (i > 0) {
 		return i < 2;
@@ -503,6 +560,40 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 	return true;
 }
 
+/** The latency of the smallest allreduce of 8 GPUs per node beside published
+ *  ones. */
+static bool latency_note(const struct judged *j, int i, char *buf, size_t size)
+{
+	const struct collective_pair *both = j->more;
+	const struct expected_latency *l = j->run.expected.latencies;
+	const struct collective_row *row = NULL;
+	int64_t nodes;
+
+	for (size_t k = 0; i == 0 && k < both->now.n; k++) {
+		const struct collective_row *r = &both->now.rows[k];
+
+		if (strcmp(r->op, "allreduce") == 0 && r->size_B == 8 &&
+		    r->outcome == OUTCOME_OK && r->time_us > 0 &&
+		    (!row || r->time_us < row->time_us)) {
+			row = r;
+		}
+	}
+	nodes = row ? machine_nodes(&both->now.machine, row) : 0;
+	if (nodes < 1 || row->ranks != 8 * nodes ||
+	    sweep_is_model(&both->now) ||
+	    spec_transport_is(j->run.transport, XPORT_SHARED_CORES)) {
+		return false;
+	}
+	while (l < j->run.expected.latencies + EXPECTED_LATENCIES - 1 &&
+	       l->nodes != nodes) {
+		l++;
+	}
+	snprintf(buf, size, "note: 8 B take %.1f us; published runs of 8 GPUs "
+		 "on %lld node%s take %g to %g us", row->time_us,
+		 (long long)nodes, nodes == 1 ? "" : "s each", l->low, l->high);
+	return l->nodes == nodes;
+}
+
 static void say(struct str *text, const struct wrap *w)
 {
 	if (text->len > 0) {
@@ -524,18 +615,19 @@ static int below(const struct judged *j, int width, enum term_style style,
 	(void)style;	/* a table has no picture */
 	for (size_t i = 0; i < s->n_curves; i++) {
 		str_addch(out, '\n');
-		add_curve(&s->curves[i], width > 0 && width < TABLE_WIDTH, out);
+		add_curve(s, &s->curves[i], width > 0 && width < TABLE_WIDTH, out);
 	}
 	for (size_t i = 0; i < s->n_curves; i++) {
 		if (sweep_leads(s, i)) {
-			collective_compare(s, &s->curves[i], w.width, out);
+			collective_compare(s, &s->curves[i], j->ask.stat,
+					   w.width, out);
 			collective_crossovers(s, &s->curves[i], &text);
 			say(&text, &w);
 		}
 	}
 	str_add(out, both->reference ? "\n" : "");
 	for (size_t i = 0; both->reference && i < s->n_curves; i++) {
-		collective_beside(&s->curves[i], both->reference, &text);
+		collective_beside(s, &s->curves[i], both->reference, &text);
 		say(&text, &w);
 	}
 	str_release(&text);
@@ -596,6 +688,7 @@ const struct judged_kind judged_collective = {
 	.release = release,
 	.references = true,
 	.head = head,
+	.note = latency_note,
 	.below = below,
 	.html = collective_html,
 	.figure = figure,

@@ -631,3 +631,23 @@ await_dir()
 		(.findings[0] | .code == "config_skew" and .node == "n2" and
 		(.says | endswith("; nothing failed")))' run/verdict.json
 }
+
+@test "--variant: named, not combined; --stat: which of its figures" {
+	sweep 0 allreduce --local=2x4 -b 1K -e 2K --variant=plain: \
+		--variant=ring:NCCL_ALGO=Ring,NCCL_PROTO=LL
+	[ "$(column variant)" = "4 plain 4 ring" ]
+	jq -e '[.variants[].env] == [{}, {NCCL_ALGO: "Ring", NCCL_PROTO: "LL"}]' \
+		run/run.json
+	grep -q 'the better of in place (i) and out of place (o)' out
+	grep -Eq '1 KiB +[0-9.]+[io][*=]' out
+	for stat in min avg max; do
+		run_p report --stat=$stat run
+		[ "$status" -eq 0 ]
+		awk '$1 == "1" && $2 == "KiB" { print $3 + 0; exit }' out >$stat
+	done
+	[ "$(sort -n min avg max)" = "$(cat min avg max)" ]
+	run_p allreduce --local=2x4 --variant=a:B=1 --algo=Ring
+	fails 2 "--variant does not go with --algo"
+	run_p allreduce --local=2x4 --transport=sim --variant=a
+	fails 2 "NAME:VAR=VALUE"
+}

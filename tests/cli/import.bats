@@ -456,3 +456,22 @@ has_values()
 	run_p import
 	[ "$status" -eq 2 ]
 }
+
+@test "--machine and --rails: each table has its share of the ceiling" {
+	run_p import --machine=ndv4 -o run "$(logs)/aml.log"
+	[ "$status" -eq 0 ]
+	grep -q '^# 234.2 GB/s at 8 GiB, 78 % of what NVLink carries' out
+	grep -q '^# 187.7 GB/s at 8 GiB, 94 % of what 8 rails carry by Ring, 50 % by NVLSTree' out
+	jq -e '[.findings[].code] | index("below_ceiling") == null' run/verdict.json
+	grep -q 'note: 8 B take 17.6 us; published runs of 8 GPUs on 1 node' out
+	# the same figures of a machine with twice the rails
+	run_p import --machine=dgx-h100 -o twice "$(logs)/aml.log"
+	[ "$status" -eq 0 ]
+	jq -e '[.findings[] | select(.code == "below_ceiling") | .severity] ==
+		["fail", "warn"]' twice/verdict.json
+	grep -q '47 % of what 8 rails carry by Ring' out
+	for wrong in --machine=ndv --rails=8 --rails=8x400; do
+		run_p import "$wrong" "$(logs)/aml.log"
+		[ "$status" -eq 2 ]
+	done
+}

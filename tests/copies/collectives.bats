@@ -258,3 +258,9 @@ finding()
 	[ "$status" -eq 0 ]
 	absent "$PWD" figures/allreduce-2xFake/run.json
 }
+
+@test "--register=symmetric beside plain buffers, if the library has windows" {
+	group 0 allreduce -b 1K -e 4K -n 2 --register=symmetric
+	[ "$(column variant)" = "6 plain 6 symmetric" ]
+	[ "$(column outcome) $(column wrong)" = "12 ok 12 0" ]
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --algo, --proto, --nccl-lib and --env, split at blank lines. */
+/* --algo, --proto, --nccl-lib, --env and --variant, split at blank lines. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,14 +23,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct variant v[VARIANTS_MAX];
 	char text[4096];
-	char *parts[4] = { text, NULL, NULL, NULL };
+	char *parts[5] = { text };
 	struct spec s;
 	int n;
 
 	size = size < sizeof(text) ? size : sizeof(text) - 1;
 	memcpy(text, data, size);
 	text[size] = '\0';
-	for (int i = 1; i < 4; i++) {
+	for (int i = 1; i < 5; i++) {
 		char *gap = strstr(parts[i - 1], "\n\n");
 
 		parts[i] = gap ? gap + 2 : parts[i - 1] + strlen(parts[i - 1]);
@@ -43,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	take(s.proto, sizeof(s.proto), parts[1]);
 	take(s.nccl_libs, sizeof(s.nccl_libs), parts[2]);
 	take(s.env, sizeof(s.env), parts[3]);
+	take(s.variants, sizeof(s.variants), parts[4]);
 	n = variants_make(&s, v, NULL);
 	if (n > VARIANTS_MAX) {
 		abort();

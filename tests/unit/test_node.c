@@ -263,6 +263,28 @@ static void an_nvlink_fabric_is_ready_or_not(void **state)
 			   "manager does not run; the versions"));
 	end(&c);
 
+	/* why NCCL does not use NVLS; of machines without NVSwitches it is no
+	 * news */
+	for (int switched = 0; switched < 2; switched++) {
+		begin(&c);
+		if (switched) {
+			add(&c, "gpu0", "fabric_state", "completed");
+		}
+		add(&c, "node", "nvidia_caps", "no");
+		add(&c, "gpu0", "nvls_why", "NVLS multicast support is not "
+		    "available on dev 0");
+		judge(&c);
+		assert_int_equal(c.v.n, switched);
+		if (switched) {
+			assert_string_equal(c.v.findings[0].code,
+					    "nvls_missing");
+			assert_false(c.v.findings[0].fail);
+			assert_true(strstr(c.v.findings[0].says, "on dev 0; "
+					   "/dev/nvidia-caps is missing"));
+		}
+		end(&c);
+	}
+
 	begin(&c);
 	add(&c, "gpu0", "fabric_state", "completed");
 	add(&c, "gpu0", "fabric_cluster", "a");

@@ -95,6 +95,59 @@ static void variables_and_commas(void **state)
 	variants_release(v, 2);
 }
 
+/** Those of --variant, @lines. */
+static int named(const char *lines)
+{
+	struct spec s;
+
+	spec_init(&s);
+	snprintf(s.variants, sizeof(s.variants), "%s", lines);
+	e = (struct err){ 0 };
+	return variants_make(&s, v, &e);
+}
+
+static void a_named_variant_is_several_variables(void **state)
+{
+	static const char *const wrong[] = {
+		"NCCL_ALGO=Ring", ":A=1", "a", "a:B", "a:=1", "a:1B=2", "a:B=",
+		"a:,B=1", "a:B=1\na:B=2", "a:NCCL_ALGO=Ringg",
+		"a name that is so long that no table has room for it:A=1",
+	};
+
+	(void)state;
+	assert_int_equal(named("nccl:\n"
+			       "msccl:GPUCHECK_NCCL_LIB=/msccl/libnccl.so,"
+			       "MSCCL_XML_FILES=/a.xml\\,/b.xml,NCCL_ALGO=msccl"),
+			 2);
+	assert_string_equal(v[0].name, "nccl");
+	assert_int_equal(json_object_size(v[0].env), 0);
+	assert_string_equal(v[1].name, "msccl");
+	assert_string_equal(v[1].lib, "/msccl/libnccl.so");
+	assert_string_equal(v[1].algo, "MSCCL");
+	assert_string_equal(value(1, "MSCCL_XML_FILES"), "/a.xml,/b.xml");
+	variants_release(v, 2);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		if (named(wrong[i]) != -1 || !e.text[0]) {
+			fail_msg("'%s' is taken", wrong[i]);
+		}
+	}
+}
+
+static void registered_buffers_stand_beside_plain_ones(void **state)
+{
+	struct spec s;
+
+	(void)state;
+	spec_init(&s);
+	s.reg = REGISTER_SYMMETRIC;
+	STR_COPY(s.algo, "Ring");
+	assert_int_equal(variants_make(&s, v, &e), 2);
+	assert_string_equal(v[1].name, "Ring symmetric");
+	assert_string_equal(value(0, REGISTER_ENV), "plain");
+	assert_string_equal(value(1, REGISTER_ENV), "symmetric");
+	variants_release(v, 2);
+}
+
 static void what_makes_no_sense_is_refused(void **state)
 {
 	(void)state;
@@ -193,6 +246,8 @@ int main(void)
 		cmocka_unit_test(every_combination_is_a_variant),
 		cmocka_unit_test(libraries_are_told_apart),
 		cmocka_unit_test(variables_and_commas),
+		cmocka_unit_test(a_named_variant_is_several_variables),
+		cmocka_unit_test(registered_buffers_stand_beside_plain_ones),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
 		cmocka_unit_test(the_last_line_about_the_operation_counts),
 		cmocka_unit_test(newer_versions_say_capitals),

@@ -659,6 +659,38 @@ static void take_root(const struct show *s, size_t at, size_t n)
 	memcpy(s->to + at, s->comm->shared->slot[(int)s->op], n);
 }
 
+#ifndef OLD_NCCL
+/* Memory of a fake GPU is that of the host. */
+FAKE(ncclMemAlloc, void **at, size_t bytes)
+{
+	*at = calloc(1, bytes);
+	return *at ? ncclSuccess : ncclSystemError;
+}
+
+FAKE(ncclMemFree, void *at)
+{
+	free(at);
+	return ncclSuccess;
+}
+
+FAKE(ncclCommWindowRegister, ncclComm_t comm, void *at, size_t bytes,
+     void **window, int flags)
+{
+	(void)comm;
+	(void)bytes;
+	*window = at;
+	return flags == NCCL_WINDOW_SYMMETRIC ? ncclSuccess :
+						ncclInvalidArgument;
+}
+
+FAKE(ncclCommWindowDeregister, ncclComm_t comm, void *window)
+{
+	(void)comm;
+	(void)window;
+	return ncclSuccess;
+}
+#endif
+
 FAKE(ncclAllReduce, const void *from, void *to, size_t count,
      ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
      struct CUstream_st *stream)

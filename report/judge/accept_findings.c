@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tests of --accept. */
+#include "report/judge/findings.h"
+
+#include <string.h>
+
+#include "lib/base/units.h"
+#include "report/base/grow.h"
+
+struct judging {
+	const struct run *run;
+	const struct sweep *sweep;	/* NULL: a run of pairs */
+	struct verdict *v;
+};
+
+/** Keep the result of @t; if it is not met, as a finding too. */
+static void conclude(struct judging *j, const struct accept_test *t,
+		     enum test_result how, const char *says)
+{
+	struct verdict_test test = { .how = how };
+	struct finding *f;
+
+	snprintf(test.name, sizeof(test.name), "accept line %d: %.100s",
+		 t->line, t->words);
+	STR_COPY(test.says, says);
+	j->v->failed |= !grow_add(&j->v->tests, &j->v->n_tests, &test,
+				  sizeof(test));
+	if (how == TEST_MET || how == TEST_OTHER) {
+		return;
+	}
+	f = finding_add(j->v, part_of_kind(PART_CONFIG),
+			how == TEST_MISSED ? "accept_missed" :
+					     "accept_not_measured");
+	f->fail = true;
+	f->cells = f->explained = 1;
+	finding_say(f, "%s", says);
+	finding_add_evidence(f, "%s", test.name);
+}
+
+/* ---- collectives --------------------------------------------------------- */
+
+static bool fits(int64_t wanted, int64_t is)
+{
+	return wanted == RECORD_NONE || wanted == is;
+}
+
+/** The largest ceiling of @row by any algorithm that NCCL has. */
+static struct ceiling largest(const struct machine *m,
+			      const struct collective_row *row)
+{
+	struct collective_row of = *row;
+	struct ceiling most, sharp, least;
+
+	of.algo[0] = '\0';
+	ceiling_of_row(m, &of, &most, &least);
+	STR_COPY(of.algo, "CollNetDirect");
+	ceiling_of_row(m, &of, &sharp, &least);
+	return sharp.GB_s > most.GB_s ? sharp : most;
+}
+
+/** "at 8 GiB on 2 nodes with 16 GPUs" */
+static void add_where(const struct judging *j, const struct collective_row *row,
+		      struct str *out)
+{
+	int64_t nodes = machine_nodes(&j->sweep->machine, row);
+	char size[32];
+
+	str_addf(out, "%s of %s", row->op,
+		 units_size_text((uint64_t)row->size_B, size, sizeof(size)));
+	if (nodes > 0) {
+		str_addf(out, " on %lld node%s", (long long)nodes,
+			 nodes == 1 ? "" : "s");
+	}
+	str_addf(out, " with %lld GPUs: ", (long long)row->ranks);
+}
+
+/** If no run can reach @t, say by how much it is too high. */
+static void add_impossible(const struct judging *j, const struct accept_test *t,
+			   const struct collective_row *row, struct str *out)
+{
+	struct ceiling c = largest(&j->sweep->machine, row);
+
+	if (!(c.GB_s > 0) || !(t->bw_min_GB_s > c.GB_s)) {
+		return;
+	}
+	str_add(out, "; no run can reach that: ");
+	if (c.rails > 0) {
+		str_addf(out, "%d rail%s of this machine carr%s", c.rails,
+			 c.rails == 1 ? "" : "s", c.rails == 1 ? "ies" : "y");
+	} else {
+		str_add(out, "NVLink carries");
+	}
+	str_addf(out, " at most %.1f GB/s%s%s", c.GB_s,
+		 c.algo[0] ? ", by " : "", c.algo);
+}
+
+static void judge_row(struct judging *j, const struct accept_test *t,
+		      const struct collective_row *row, double us)
+{
+	bool slow = row->busbw_GB_s < t->bw_min_GB_s;
+	bool late = us > t->max_us;
+	struct str says = STR_INIT;
+
+	add_where(j, row, &says);
+	if (!isnan(t->bw_min_GB_s)) {
+		str_addf(&says, "%.1f GB/s, %s %.1f", row->busbw_GB_s,
+			 slow ? "below" : "at least", t->bw_min_GB_s);
+	}
+	if (!isnan(t->max_us)) {
+		str_addf(&says, "%s%.1f us, %s %.1f",
+			 isnan(t->bw_min_GB_s) ? "" : "; ", us,
+			 late ? "more than" : "at most", t->max_us);
+	}
+	if (slow) {
+		add_impossible(j, t, row, &says);
+	}
+	conclude(j, t, slow || late ? TEST_MISSED : TEST_MET,
+		 str_text(&says));
+	str_release(&says);
+}
+
+/** The best of the rows that the test is about: of variants and of both
+ *  places. */
+static void judge_collective(struct judging *j, const struct accept_test *t)
+{
+	const struct collective_row *best = NULL;
+	double us = NAN;
+	char says[160];
+
+	for (size_t i = 0; i < j->sweep->n; i++) {
+		const struct collective_row *r = &j->sweep->rows[i];
+		bool any = t->size_B == RECORD_NONE;
+
+		if (strcmp(r->op, t->op) != 0 || r->outcome != OUTCOME_OK ||
+		    !fits(t->gpus, r->ranks) || !fits(t->size_B, r->size_B) ||
+		    !fits(t->nodes, machine_nodes(&j->sweep->machine, r)) ||
+		    !(r->busbw_GB_s >= 0)) {
+			continue;
+		}
+		us = any ? us : fmin(us, r->time_us);
+		if (!best || r->busbw_GB_s > best->busbw_GB_s) {
+			best = r;
+			us = any ? r->time_us : us;
+		}
+	}
+	if (best) {
+		judge_row(j, t, best, us);
+		return;
+	}
+	snprintf(says, sizeof(says), "not measured: %.100s", t->words);
+	conclude(j, t, TEST_NOT_MEASURED, says);
+}
+
+/* ---- pairs --------------------------------------------------------------- */
+
+static void judge_pairs(struct judging *j, const struct accept_test *t)
+{
+	const struct run *run = j->run;
+	const struct cell *worst = NULL;
+	size_t all = 0, bad = 0, at_worst = 0;
+	struct str says = STR_INIT;
+
+	run_foreach_cell(run, at) {
+		const struct cell *c = &run->cells[at];
+		bool missed = (double)c->bw_GB_s < t->bw_min_GB_s ||
+			      (double)c->lat_us > t->max_us;
+
+		if (!run_measured(c->class) || !isfinite(c->bw_GB_s) ||
+		    !str_starts(run->paths[run->cell_way[at]], t->path)) {
+			continue;
+		}
+		all++;
+		bad += missed;
+		if (missed && (!worst || c->bw_GB_s < worst->bw_GB_s)) {
+			worst = c;
+			at_worst = at;
+		}
+	}
+	if (all == 0) {
+		str_addf(&says, "not measured: no pair has the path %s",
+			 t->path[0] ? t->path : "of this test");
+		conclude(j, t, TEST_NOT_MEASURED, str_text(&says));
+		str_release(&says);
+		return;
+	}
+	str_addf(&says, "%zu of %zu pair%s%s%s meet%s the limits", all - bad,
+		 all, all == 1 ? "" : "s", t->path[0] ? " by " : "", t->path,
+		 all == 1 ? "s" : "");
+	if (worst) {
+		const struct cluster_rank *s =
+			&run->ranks[run_src(run, at_worst)];
+		const struct cluster_rank *d =
+			&run->ranks[run_dst(run, at_worst)];
+
+		str_addf(&says, "; %s:%d to %s:%d has %.1f GB/s and %.1f us",
+			 run->nodes[s->node].name, s->gpu,
+			 run->nodes[d->node].name, d->gpu,
+			 (double)worst->bw_GB_s, (double)worst->lat_us);
+	}
+	conclude(j, t, bad > 0 ? TEST_MISSED : TEST_MET, str_text(&says));
+	str_release(&says);
+}
+
+void accept_findings(const struct run *run, const struct sweep *s,
+		     struct verdict *v)
+{
+	struct judging j = { .run = run, .sweep = s, .v = v };
+	char says[160];
+
+	for (size_t i = 0; i < run->accept.n; i++) {
+		const struct accept_test *t = &run->accept.list[i];
+		bool pairs = run->cells && strcmp(run->probe, "p2p") == 0;
+
+		if (s && t->op[0]) {
+			judge_collective(&j, t);
+		} else if (pairs && !t->op[0]) {
+			judge_pairs(&j, t);
+		} else {
+			snprintf(says, sizeof(says), "a run of %s does not "
+				 "measure it", run->probe);
+			conclude(&j, t, TEST_OTHER, says);
+		}
+	}
+}
