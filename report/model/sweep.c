@@ -690,8 +690,11 @@ static int likeness(const struct collective_row *a,
 	       (strcmp(a->lib, b->lib) == 0);
 }
 
-const struct curve *curve_partner(const struct curve *c,
-				  const struct sweep *among)
+/** The curve of @among that @c is best compared with: nothing that both state
+ *  differs but the table's name, and that does not either where there is one
+ *  such; NULL when there is none. */
+static const struct curve *curve_partner(const struct curve *c,
+					 const struct sweep *among)
 {
 	const struct collective_row *x = c->first;
 	const struct curve *best = NULL;
@@ -832,13 +835,6 @@ static int compare(struct curve_diff *d)
 		d->count[d->points[i].change]++;
 	}
 	return 0;
-}
-
-int curve_compare(const struct curve *now, const struct curve *then,
-		  struct curve_diff *d)
-{
-	*d = (struct curve_diff){ .now = now, .then = then };
-	return compare(d);
 }
 
 /** The curve of @among with the same collective and type as @c, and a known

@@ -175,19 +175,11 @@ struct curve_diff {
 	size_t failing;		/* failed then, and now: no points */
 };
 
-/** The curve of @among that @c is best compared with: nothing that both state
- *  differs but the table's name, and that does not either where there is one
- *  such; NULL when there is none. */
-const struct curve *curve_partner(const struct curve *c,
-				  const struct sweep *among);
-/** 0, or -1 without memory.  curve_diff_release() frees. */
-int curve_compare(const struct curve *now, const struct curve *then,
-		  struct curve_diff *d);
 /**
  * Compare @now, a curve of @of, with its partner in @among; without one, with
  * the curve of the same collective that has other numbers of ranks or nodes, by
  * the shares of their ceilings.  Returns 1 with @d, whose then is that curve; 0
- * if there is none; -1 without memory.
+ * if there is none; -1 without memory.  curve_diff_release() frees.
  */
 int curve_compare_with(const struct curve *now, const struct sweep *of,
 		       const struct sweep *among, struct curve_diff *d);
