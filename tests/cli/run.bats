@@ -146,7 +146,7 @@ make_port()
 		printf '[9]\t"H-0"[1](ff) # "n1 mlx5_2" lid 4 4xHDR\n'
 	} >fabric
 	for n in '0:1 3' '1:2 9'; do
-		echo "dead gpu=${n% *}" >drill
+		echo "dead nic=${n% *}" >drill
 		run_p ib --transport=sim --local=3x3 --sysroot="$PWD/nodes" \
 			--pairs=inter --faults=drill --switches=fabric -o run
 		[ "$status" -eq 1 ]
@@ -156,7 +156,7 @@ make_port()
 		rm -r run
 	done
 	# one that is not listed stays without
-	echo "dead gpu=2:0" >drill
+	echo "dead nic=2:0" >drill
 	run_p ib --transport=sim --local=3x3 --sysroot="$PWD/nodes" \
 		--pairs=inter --faults=drill --switches=fabric -o run
 	[[ $(<out) != *connected* ]]
