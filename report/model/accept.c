@@ -72,7 +72,7 @@ static bool take_size(const char *text, int64_t *out)
 	return true;
 }
 
-/** What is wrong with the @n @words; NULL: nothing. */
+/** Reads the @n @words into @t. Returns NULL, or the error in words. */
 static const char *take(char *const *words, size_t n, struct accept_test *t)
 {
 	bool pairs = strcmp(words[0], "p2p") == 0;

@@ -65,7 +65,7 @@ int64_t machine_nodes(const struct machine *m,
 
 /* ---- bounds -------------------------------------------------------------- */
 
-/** What a bound is computed from; bandwidths in GB/s. */
+/** Input of the bounds; bandwidths in GB/s. */
 struct shape {
 	double rails, nic, nvlink;	/* B, one GPU's NICs, L */
 	double nodes, ranks, local;	/* N, n, g = n / N */

@@ -71,8 +71,8 @@ int64_t machine_nodes(const struct machine *m,
 		      const struct collective_row *row);
 
 /**
- * Sets *@most to the ceiling of @row by the algorithm that it names, and *@least
- * to the same.  If it names none, or one that is not known, they are the
+ * Sets *@most to the ceiling of @row by the algorithm that it names, and
+ * *@least to the same.  If it names none, or one that is not known, they are the
  * largest and the smallest ceiling of any algorithm.
  */
 void ceiling_of_row(const struct machine *m, const struct collective_row *row,

@@ -93,7 +93,7 @@ static inline double curve_band(int64_t size_B)
 	return size_B >= 1024 * 1024 ? 0.05 : 0.20;
 }
 
-/** A cell of a comparison: a bandwidth (NAN: none), and where it was measured. */
+/** A cell of a comparison: a bandwidth (NAN: none), and its place. */
 struct curve_cell {
 	double GB_s;
 	int64_t inplace;	/* 0, 1; RECORD_NONE: both, or not known */

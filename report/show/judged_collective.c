@@ -615,7 +615,8 @@ static int below(const struct judged *j, int width, enum term_style style,
 	(void)style;	/* a table has no picture */
 	for (size_t i = 0; i < s->n_curves; i++) {
 		str_addch(out, '\n');
-		add_curve(s, &s->curves[i], width > 0 && width < TABLE_WIDTH, out);
+		add_curve(s, &s->curves[i], width > 0 && width < TABLE_WIDTH,
+			  out);
 	}
 	for (size_t i = 0; i < s->n_curves; i++) {
 		if (sweep_leads(s, i)) {

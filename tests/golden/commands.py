@@ -56,7 +56,7 @@ def repeats(text):
 
 
 def in_capitals(command):
-    return set(re.findall(r'(?<![\w$=./-])[A-Z][A-Z_]{2,}(?![\w=])',
+    return set(re.findall(r'(?<![\w$=./,-])[A-Z][A-Z_]{2,}(?![\w=])',
                           re.sub(r'"[^"]*"', '', command)))
 
 
