@@ -146,10 +146,20 @@ static int take_line(struct accept *a, const char *text, size_t len, int number,
 		       err_set(e, ENOMEM, "no memory");
 }
 
+void accept_release(struct accept *a)
+{
+	free(a->list);
+	*a = (struct accept){ 0 };
+}
+
 int accept_parse(const char *text, struct accept *a, struct err *e)
 {
 	int number = 0, rc = 0;
 
+	if (!text) {
+		return 0;
+	}
+	accept_release(a);
 	while (rc == 0 && *text) {
 		size_t len = strcspn(text, "\n");
 
@@ -158,12 +168,6 @@ int accept_parse(const char *text, struct accept *a, struct err *e)
 	}
 	return rc < 0 ? -1 : a->n > 0 ? 0 :
 	       err_set(e, EINVAL, "there is no line with a test");
-}
-
-void accept_release(struct accept *a)
-{
-	free(a->list);
-	*a = (struct accept){ 0 };
 }
 
 int accept_read(const char *dir, struct accept *a, struct err *e)

@@ -40,8 +40,8 @@ struct accept {
 	size_t n;
 };
 
-/** Parse @text into the empty @a.  Returns 0, or -1 with @e, which names the
- *  line.  accept_release() frees, after an error too. */
+/** Replace the tests of @a by those of @text; NULL: they stay.  Returns 0, or -1
+ *  with @e, which names the line.  accept_release() frees, after an error too. */
 int accept_parse(const char *text, struct accept *a, struct err *e);
 void accept_release(struct accept *a);
 

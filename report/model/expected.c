@@ -266,13 +266,6 @@ int expected_parse(const char *text, struct expected *x, struct err *e)
 	return 0;
 }
 
-void expected_release(struct expected *x)
-{
-	free(x->list);
-	free(x->machines);
-	*x = (struct expected){ 0 };
-}
-
 int expected_read(const char *dir, struct expected *x, struct err *e)
 {
 	struct err why = { 0 };

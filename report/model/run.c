@@ -699,6 +699,13 @@ void run_drop_contrast(struct run *run)
 	run->contrast = (struct contrast){ 0 };
 }
 
+void expected_release(struct expected *x)
+{
+	free(x->list);
+	free(x->machines);
+	*x = (struct expected){ 0 };
+}
+
 void run_release(struct run *run)
 {
 	if (!run) {

@@ -754,15 +754,6 @@ int judged_make(const char *dir, const char *out, const struct judged_ask *ask,
 	return rc;
 }
 
-int judged_accept(struct judged *j, struct err *e)
-{
-	if (!j->ask.accept) {
-		return 0;
-	}
-	accept_release(&j->run.accept);
-	return accept_parse(j->ask.accept, &j->run.accept, e);
-}
-
 void judged_free(struct judged *j)
 {
 	if (!j) {

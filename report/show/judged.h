@@ -77,9 +77,6 @@ int judged_csv(const struct judged *j, FILE *out, struct err *e);
 /** Append the verdict as JUnit XML: a test case for it, each test of --accept
  *  and each finding; @code: the exit code of the run. */
 void judged_junit(const struct judged *j, int code, struct str *out);
-/** Replace the tests of --accept of the run by those of the question.  Returns
- *  0, or -1 with @e. */
-int judged_accept(struct judged *j, struct err *e);
 /** schema.csv: every column of every CSV file of the run, with the number of
  *  the format. */
 void judged_schema(const struct judged *j, FILE *out);
