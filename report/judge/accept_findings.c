@@ -7,14 +7,14 @@
 #include "lib/base/units.h"
 #include "report/base/grow.h"
 
-struct judging {
+struct testing {
 	const struct run *run;
 	const struct sweep *sweep;	/* NULL: a run of pairs */
 	struct verdict *v;
 };
 
 /** Keep the result of @t; if it is not met, as a finding too. */
-static void conclude(struct judging *j, const struct accept_test *t,
+static void conclude(struct testing *j, const struct accept_test *t,
 		     enum test_result how, const char *says)
 {
 	struct verdict_test test = { .how = how };
@@ -59,7 +59,7 @@ static struct ceiling largest(const struct machine *m,
 }
 
 /** "at 8 GiB on 2 nodes with 16 GPUs" */
-static void add_where(const struct judging *j, const struct collective_row *row,
+static void add_where(const struct testing *j, const struct collective_row *row,
 		      struct str *out)
 {
 	int64_t nodes = machine_nodes(&j->sweep->machine, row);
@@ -75,7 +75,7 @@ static void add_where(const struct judging *j, const struct collective_row *row,
 }
 
 /** If no run can reach @t, say by how much it is too high. */
-static void add_impossible(const struct judging *j, const struct accept_test *t,
+static void add_impossible(const struct testing *j, const struct accept_test *t,
 			   const struct collective_row *row, struct str *out)
 {
 	struct ceiling c = largest(&j->sweep->machine, row);
@@ -94,7 +94,7 @@ static void add_impossible(const struct judging *j, const struct accept_test *t,
 		 c.algo[0] ? ", by " : "", c.algo);
 }
 
-static void judge_row(struct judging *j, const struct accept_test *t,
+static void judge_row(struct testing *j, const struct accept_test *t,
 		      const struct collective_row *row, double us)
 {
 	bool slow = row->busbw_GB_s < t->bw_min_GB_s;
@@ -121,7 +121,7 @@ static void judge_row(struct judging *j, const struct accept_test *t,
 
 /** The best of the rows that the test is about: of variants and of both
  *  places. */
-static void judge_collective(struct judging *j, const struct accept_test *t)
+static void judge_collective(struct testing *j, const struct accept_test *t)
 {
 	const struct collective_row *best = NULL;
 	double us = NAN;
@@ -153,7 +153,7 @@ static void judge_collective(struct judging *j, const struct accept_test *t)
 
 /* ---- pairs --------------------------------------------------------------- */
 
-static void judge_pairs(struct judging *j, const struct accept_test *t)
+static void judge_pairs(struct testing *j, const struct accept_test *t)
 {
 	const struct run *run = j->run;
 	const struct cell *worst = NULL;
@@ -204,7 +204,7 @@ static void judge_pairs(struct judging *j, const struct accept_test *t)
 void accept_findings(const struct run *run, const struct sweep *s,
 		     struct verdict *v)
 {
-	struct judging j = { .run = run, .sweep = s, .v = v };
+	struct testing j = { .run = run, .sweep = s, .v = v };
 	char says[160];
 
 	for (size_t i = 0; i < run->accept.n; i++) {
