@@ -356,6 +356,48 @@ static void offer(struct blame *b, const struct suspect_cell *c)
 	}
 }
 
+/** Returns the first bad cell at place @at or behind it, after @c. */
+static struct suspect_cell *bad_from(const struct blame *b,
+				     struct suspect_cell *c, size_t at)
+{
+	struct suspect_cell *end = b->bad + b->n_bad;
+
+	while (c < end) {
+		struct suspect_cell *half = c + (end - c) / 2;
+
+		if (half->at < at) {
+			c = half + 1;
+		} else {
+			end = half;
+		}
+	}
+	return c;
+}
+
+/** Returns the first bad cell from @c on that suspect @x touches and would take,
+ *  the end of them if there is none.  Few cells of a square are of one node: the
+ *  others are passed over. */
+static struct suspect_cell *next_bad(const struct blame *b, uint32_t x,
+				     struct suspect_cell *c)
+{
+	const struct suspect_cell *end = b->bad + b->n_bad;
+	const struct part *p = &b->list[x].part;
+	const struct run *run = b->run;
+	const bool all = p->node < 0 || run->grid.first;
+
+	while (c < end) {
+		if (!takes(b, x, c->owner)) {
+			c++;
+		} else if (part_touches_at(run, p, c->at)) {
+			break;
+		} else {
+			c = all ? c + 1 :
+			    bad_from(b, c + 1, part_next(run, p, c->at + 1));
+		}
+	}
+	return c;
+}
+
 /** Picks @x, which takes the cells of owners that are less bad; suspects that
  *  would have taken them from these may still take them from @x, or not. */
 static void pick(struct blame *b, uint32_t x)
@@ -364,16 +406,11 @@ static void pick(struct blame *b, uint32_t x)
 
 	b->of[x].picked = true;
 	b->of[x].cell_bits = more_bits(b->of[x].left, s->good);
-	for (size_t i = 0; i < b->n_bad; i++) {
-		struct suspect_cell *c = &b->bad[i];
-		double was, is;
+	for (struct suspect_cell *c = next_bad(b, x, b->bad);
+	     c < b->bad + b->n_bad; c = next_bad(b, x, c + 1)) {
+		double was = owned_bits(b, c, c->owner);
+		double is = owned_bits(b, c, x);
 
-		if (!takes(b, x, c->owner) ||
-		    !part_touches_at(b->run, &s->part, c->at)) {
-			continue;
-		}
-		was = owned_bits(b, c, c->owner);
-		is = owned_bits(b, c, x);
 		for (size_t k = 0; k < c->n; k++) {
 			uint32_t other = b->touching[c->first + k];
 			struct blame_of *of = &b->of[other];
