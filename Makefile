@@ -318,7 +318,8 @@ PROGRAM ?= gpucheck
 bash_completion := $(dest)/share/bash-completion/completions/gpucheck
 zsh_completion := $(dest)/share/zsh/site-functions/_gpucheck
 doc := $(dest)/share/doc/gpucheck
-site := $(dest)/share/gpucheck/site
+share := $(dest)/share/gpucheck
+site := $(share)/site
 site_scripts := $(addprefix data/site/,prolog epilog healthcheck)
 install: $(PROGRAM)
 	install -D -m 755 $(PROGRAM) $(dest)/bin/gpucheck
@@ -335,19 +336,22 @@ install: $(PROGRAM)
 	install -d $(site)
 	install -m 755 $(site_scripts) $(site)
 	install -m 644 $(filter-out $(site_scripts),$(wildcard data/site/*)) $(site)
-# What a site has made of its hooks is the site's.
+	install -d $(share)/accept
+	install -m 644 data/accept/* $(share)/accept
+# What a site has made of its hooks and limits is the site's.
 uninstall:
 	rm -f $(dest)/bin/gpucheck $(bash_completion) $(zsh_completion) \
 		$(foreach s,1 5 7,$(patsubst cli/man/%,$(dest)/share/man/man$s/%, \
 		$(wildcard cli/man/*.$s)))
 	rm -rf $(doc)
-	@for f in data/site/*; do \
-		g=$(site)/$${f##*/}; \
+	@for f in data/site/* data/accept/*; do \
+		g=$(share)/$${f#data/}; \
 		if [ -e $$g ] && ! cmp -s $$f $$g; then \
 			echo "kept, as it was changed: $$g"; \
 		else rm -f $$g; fi; \
 	done
-	@rmdir -p --ignore-fail-on-non-empty $(site) 2>/dev/null || true
+	@rmdir -p --ignore-fail-on-non-empty $(site) $(share)/accept \
+		2>/dev/null || true
 
 # Packages are built from what git has of the tree, in build-release.
 .PHONY: version release deb rpm deps-release uninstall

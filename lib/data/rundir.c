@@ -87,7 +87,7 @@ static void random_id(char id[ID_LEN + 1])
  *  in which they are removed when the directory is taken back. */
 static const char *const prepared[] = {
 	RUN_LOGS, RUN_JSON, RUN_EXPECTED, RUN_SWITCHES, RUN_JOB_SCRIPT,
-	RUN_HOLDER, "accept", NULL
+	RUN_HOLDER, RUN_ACCEPT, NULL
 };
 
 /** 0 when @d holds nothing but @known, NULL-ended, else the errno why not.

@@ -146,6 +146,7 @@ int run_absent_note(const char *dir, const struct run_entry *n, struct err *e);
 #define RUN_DIAGNOSE	"diagnose.csv"
 #define RUN_EXPECTED	"expected.ini"	/* what the site adds to ours */
 #define RUN_SWITCHES	"switches"	/* --switches, as it was typed */
+#define RUN_ACCEPT	"accept"	/* the tests of --accept */
 #define RUN_VERDICT	"verdict.json"
 #define RUN_RENDEZVOUS	"rendezvous"
 /** The coordinator touches RUN_RENDEZVOUS this often: its sign of life. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/model/accept.h"
+#include "report/model/run.h"
 
 #include <errno.h>
 #include <math.h>

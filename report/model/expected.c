@@ -13,6 +13,33 @@
 #include "lib/data/rundir.h"
 #include "report/base/grow.h"
 
+const char *const ceiling_path_names[CEILING_PATHS + 1] = {
+	[CEILING_NVLINK] = "nvlink",
+	[CEILING_RING] = "network_ring",
+	[CEILING_TREE] = "network_tree",
+	[CEILING_SHARP] = "network_sharp",
+	[CEILING_DIRECT] = "network_direct",
+};
+
+int machine_rails_parse(const char *text, int *rails, double *GB_s)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+	double rate;
+
+	if (end == text || *end != 'x' || n < 1 || n > MACHINE_RAILS_MAX ||
+	    end[1] < '0' || end[1] > '9') {
+		return -1;
+	}
+	rate = strtod(end + 1, &end);
+	if (strcmp(end, "G") != 0 || !(rate > 0) || rate > MACHINE_RATE_MAX) {
+		return -1;
+	}
+	*rails = (int)n;
+	*GB_s = rate / 8;
+	return 0;
+}
+
 /* ---- expected ini -------------------------------------------------------- */
 
 /* The text of expected.ini. */

@@ -17,8 +17,6 @@
 #include "lib/data/record_rows.h"
 #include "lib/data/rundir.h"
 #include "lib/spec/spec.h"
-#include "report/model/accept.h"
-#include "report/model/ceiling.h"
 
 /**
  * report/ reads the files of a run directory, nothing else: the same answer on
@@ -68,6 +66,39 @@ struct run_failure {
 	enum outcome outcome;
 	uint16_t code;		/* index in codes[] */
 	char *detail;		/* NULL where there is none */
+};
+
+/** Maximum length of a line of --accept; longer is an error. */
+#define ACCEPT_LINE 200
+
+struct accept_test {
+	int line;		/* in the file, from 1 */
+	char words[ACCEPT_LINE];	/* the line, blanks as one */
+	char op[16];		/* the collective; "": p2p */
+	int64_t nodes, gpus, size_B;	/* RECORD_NONE: any */
+	char path[48];		/* beginning of the column path; "": any */
+	double bw_min_GB_s, max_us;	/* NAN: no limit */
+};
+
+struct accept {
+	struct accept_test *list;
+	size_t n;
+};
+
+/** Paths that differ in the share of the ceiling that healthy machines reach:
+ *  section [collective] of data/expected.ini. */
+enum ceiling_path {
+	CEILING_NVLINK,		/* inside a node, or an NVLink domain */
+	CEILING_RING,		/* between nodes, by algorithm */
+	CEILING_TREE,
+	CEILING_SHARP,
+	CEILING_DIRECT,		/* alltoall and sendrecv */
+	CEILING_PATHS
+};
+
+/** Shares of the ceiling, in percent; 0: not known. */
+struct ceiling_share {
+	double warn, fail;	/* less is a warning, a fault */
 };
 
 /** Numbers of nodes with a published latency. */
@@ -636,6 +667,17 @@ struct expected_machine {
 	char source[200];
 };
 
+/** The word of each path in expected.ini; NULL ends. */
+extern const char *const ceiling_path_names[CEILING_PATHS + 1];
+
+/** Maximum rails, and gigabits per second of one, of "8x400G". */
+#define MACHINE_RAILS_MAX 64
+#define MACHINE_RATE_MAX  10000
+
+/** Parse "8x400G", rails and Gb/s of each. Returns 0, or -1 if @text is
+ *  anything else; @GB_s is then undefined. */
+int machine_rails_parse(const char *text, int *rails, double *GB_s);
+
 /** The machine of that name; NULL: none. */
 const struct expected_machine *expected_machine(const struct expected *x,
 						const char *name);
@@ -664,5 +706,31 @@ int expected_apply(struct run *run, const struct expected *x);
 
 /** Percent of the line that counts for @transport. */
 double expected_percent(const struct expected_line *l, const char *transport);
+
+/* ---- accept -------------------------------------------------------------- */
+
+/**
+ * The file of --accept: what a run must reach.  Each line is a test:
+ *
+ *	COLLECTIVE NODES GPUS SIZE BUSBW_MIN_GB_s TIME_MAX_us
+ *	p2p PATH BW_MIN_GB_s LATENCY_MAX_us
+ *
+ * GPUS counts those of all nodes; "-" is any number, or no limit; "#" begins a
+ * comment.
+ */
+
+/** Maximum bytes of the file, and lines with a test. */
+#define ACCEPT_MAX_BYTES 65536
+#define ACCEPT_MAX	 1000
+
+/** Replace the tests of @a by those of @text; NULL: they stay.  Returns 0, or
+ *  -1 with @e, which names the line.  accept_release() frees, after an error
+ *  too. */
+int accept_parse(const char *text, struct accept *a, struct err *e);
+void accept_release(struct accept *a);
+
+/** Parse the copy in the run @dir; without one @a stays empty. Returns 0, or -1
+ *  with @e. */
+int accept_read(const char *dir, struct accept *a, struct err *e);
 
 #endif

@@ -235,4 +235,5 @@ fault='echo "FAIL n1 port_down: mlx5_2: port is DOWN"; exit 1'
 	told 'ok n1 8 GPUs' logged
 	[ -f "$site/gpucheck.nhc" ] && [ -f "$site/gpucheck.default" ]
 	bash -n "$site/gpucheck.default"
+	diff "$root/data/accept" "$site/../accept"
 }
