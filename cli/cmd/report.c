@@ -11,7 +11,7 @@
 #include "lib/base/err.h"
 #include "lib/base/input.h"
 #include "lib/data/rundir.h"
-#include "report/model/accept.h"
+#include "report/model/run.h"
 
 /** Writes the report to the directory of the run, or to the new one of -o;
  *  writes nothing for a run that has not ended. */

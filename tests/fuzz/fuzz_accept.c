@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/model/accept.h"
-#include "report/model/ceiling.h"
+#include "report/model/run.h"
 
 /* A file of --accept: limits in range, names ended; and --rails. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
