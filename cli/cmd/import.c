@@ -296,7 +296,7 @@ static int run_import(struct session *s)
 static const char *const examples[] = {
 	"gpucheck import all_reduce.log >results.csv",
 	"gpucheck import -o run nccl-tests.log && gpucheck report run",
-	"gpucheck import --machine=dgx-h100 -o run nccl-tests.log",
+	"gpucheck import --machine=dgx-h100 -o shares nccl-tests.log",
 	"gpucheck import -o pairs p2p-test-*.out p2p-test-*.err",
 	NULL
 };

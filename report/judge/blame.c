@@ -374,9 +374,9 @@ static struct suspect_cell *bad_from(const struct blame *b,
 	return c;
 }
 
-/** Returns the first bad cell from @c on that suspect @x touches and would take,
- *  the end of them if there is none.  Few cells of a square are of one node: the
- *  others are passed over. */
+/** Returns the first bad cell from @c on that suspect @x touches and would
+ *  take, the end of them if there is none.  Few cells of a square are of one
+ *  node: the others are passed over. */
 static struct suspect_cell *next_bad(const struct blame *b, uint32_t x,
 				     struct suspect_cell *c)
 {

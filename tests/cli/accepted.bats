@@ -63,7 +63,7 @@ model()
 }
 
 @test "a reference that is none, or of another kind, is refused" {
-	PASTED=no	# the reference is removed
+	export PASTED=no	# the reference is removed
 	out=old model p2p "slow nic=1:2 factor=0.8"
 	for wrong in /nonexistent "$GPUCHECK" . aml; do
 		run_p p2p --local=6x4 --transport=sim --reference="$wrong" -o no

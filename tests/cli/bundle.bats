@@ -61,7 +61,7 @@ n1,gpu0,vbios,96.00,,nvml' >>run/facts.csv
 }
 
 @test "--anonymous: hosts and users have other names, everywhere alike" {
-	PASTED=no	# no machine has these names
+	export PASTED=no	# no machine has these names
 	faulty_run
 	mv run n1-alice
 	run_p bundle --anonymous -o its.tar n1-alice

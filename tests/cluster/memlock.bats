@@ -97,7 +97,7 @@ soft()
 @test "slurmd started at 64 KiB: the finding is slurmd" {
 	slurmd_at 64
 	look 1 "$most"
-	expect "$(findings | head -1)" "limit null memlock_slurmd"
+	expect "$(findings | head -1)" "limit null memlock_slurmd_outside"
 	expect "$(soft slurmd)" 64
 	expect "$(soft step)" 64
 	says 'LimitMEMLOCK=infinity' out
@@ -109,7 +109,7 @@ soft()
 	(ulimit -S -l 64 && ulimit -H -l 64 && node-up 2) 3>&- 4>&-
 	await 30 nodes_are_idle
 	look 1 "$most"
-	expect "$(findings | head -1)" "limit gcn2 memlock_slurmd"
+	expect "$(findings | head -1)" "limit gcn2 memlock_slurmd_outside"
 	expect "$(jq -c .exclude "$dir/verdict.json")" '["gcn2"]'
 }
 
@@ -134,7 +134,7 @@ soft()
 	propagate PropagateResourceLimitsExcept=MEMLOCK
 	slurmd_at 64
 	look 1 64
-	expect "$(findings | head -1)" "limit null memlock_slurmd"
+	expect "$(findings | head -1)" "limit null memlock_slurmd_outside"
 }
 
 @test "on a node root judges slurmd, not the own shell" {

@@ -177,7 +177,7 @@ static void what_is_no_summary_is_refused(void **state)
 		{ "{\"schema\"", "\"schema\"", "line 1" },
 		{ "\"probe\":\"p2p\"", "\"probe\":7", "probe" },
 		{ "p2p", "a-name-of-sixteen", "probe" },
-		{ "2026-01-31T09:15:02.123Z", "yesterday", "no time" },
+		{ "2026-01-31T09:15:02.123Z", "yesterday", "not a time" },
 		{ "\"rail_GB_s\":[]", "\"rail_GB_s\":[-1]", "rail_GB_s" },
 		{ "\"rail_GB_s\":[]", "\"rail_GB_s\":[\"x\"]", "rail_GB_s" },
 		{ "\"nodes\":[]", "\"nodes\":[{}]", "entry 1 of 'nodes'" },
