@@ -150,7 +150,8 @@ ends_as()
 	run_long_on_one
 	node-kill 1
 	scontrol update nodename=gcn1 state=down reason='psu is dead'
-	ends_as "job $job ended because a node failed; gcn1 is down\\*?: psu is dead\\)"
+	# Slurm says the first, or the front sees the node before Slurm does
+	ends_as "job $job (ended because a node failed|lost its first node gcn1); gcn1 is down\\*?: psu is dead\\)"
 	node-up 1
 }
 
