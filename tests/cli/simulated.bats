@@ -101,7 +101,7 @@ drill_words()
 					--transport="$by"
 				drill_words "$dir" >words || jq -e '.findings == []' \
 					"$dir/verdict.json"
-				absent "^.drill. (?!$says[ :])" words
+				absent "^.drill. (?!${says}[ :])" words
 			done
 		done
 		# what touches the fault has said so
