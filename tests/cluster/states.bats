@@ -134,7 +134,8 @@ ends_as()
 
 @test "a job that reaches its time limit" {
 	run_long
-	scontrol update jobid="$job" EndTime=now
+	# refused in the second in which it started
+	await 10 scontrol update jobid="$job" EndTime=now
 	ends_as "job $job reached its time limit\\)"
 }
 
