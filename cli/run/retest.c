@@ -10,14 +10,9 @@
 #include "lib/base/err.h"
 #include "lib/data/rundir.h"
 #include "report/judge/retest.h"
+#include "report/judge/tell.h"
 #include "report/show/judged.h"
 #include "sbatch/launcher.h"
-
-/** Options that a retest may change: where it runs, since a drained node gets
- *  no job, and the drill, which is repaired by leaving it out. */
-static const char *const anew[] = {
-	"inject", "ssh", "hosts", "ssh-path", "gpus-per-node", NULL
-};
 
 /** Take the options of the run of another user, which may name programs and
  *  libraries: only the harmless ones, such as the pairs and nodes to
@@ -44,7 +39,8 @@ static int take_options(struct session *s, const struct left *l,
 	struct spec fresh;
 
 	memcpy(launcher, s->spec.launcher, sizeof(launcher));
-	if (left_options(s, &l->spec, "retest", anew, "", e) < 0) {
+	if (left_options(s, &l->spec, "retest", tell_retest_options, "",
+			 e) < 0) {
 		return -1;
 	}
 	spec_init(&fresh);

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "lib/base/str.h"
+#include "lib/base/units.h"
 #include "lib/data/json.h"
 #include "probes/host/inventory.h"
 #include "probes/host/nccl_conf.h"
@@ -232,11 +233,13 @@ static int add_element(struct tree *t, const char *at, const char *end,
 	char bus[16], path[PATH_MAX], text[64];
 	double GT_s, width;
 	struct pcie_place place;
+	int64_t cpu = -1;
 	int node;
 
 	if (str_starts(at, "cpu ")) {
 		topo_file_attribute(at, end, "numaid", text, sizeof(text));
-		return find_cpu(t, (int)strtol(text, NULL, 10));
+		units_parse_int(text, -1, 4095, &cpu, NULL);
+		return find_cpu(t, (int)cpu);
 	}
 	topo_file_attribute(at, end, "busid", bus, sizeof(bus));
 	if (!str_starts(at, "pci ") || bus[0] == '\0' || parent < 0 ||
@@ -251,7 +254,8 @@ static int add_element(struct tree *t, const char *at, const char *end,
 	topo_file_attribute(at, end, "link_width", text, sizeof(text));
 	width = text[0] != '\0' ? strtod(text, NULL) :
 				  least(t->root, path, "max_link_width", true);
-	t->at[node].GB_s = link_GB_s(GT_s, (int)(width < 64 ? width : 0));
+	width = width >= 0 && width < 64 ? width : 0;
+	t->at[node].GB_s = link_GB_s(GT_s, (int)width);
 	t->at[node].device = device_of(t->root, path);
 	for (int i = 0; i < 4; i++) {
 		topo_file_attribute(at, end, names[i], text, sizeof(text));
@@ -272,12 +276,7 @@ static void read_file(struct tree *t, const char *text)
 	int open[2 * NCCL_TREE_DEPTH], depth = 0, node;
 	const char *at = text, *end;
 
-	while ((at = strchr(at, '<')) != NULL &&
-	       (end = topo_file_end(++at)) != NULL) {
-		if (*at == '!' || *at == '?') {
-			at = end;
-			continue;
-		}
+	while (topo_file_next(&at, &end)) {
 		if (*at == '/') {
 			depth -= depth > 0;
 			continue;
@@ -328,10 +327,10 @@ static bool find_sys_GB_s(const char *root, const char *file, double *GB_s)
 {
 	char vendor[32] = "", family[16] = "", model[16] = "";
 	const char *at = file != NULL ? strstr(file, "<cpu ") : NULL;
-	const char *end = at != NULL ? topo_file_end(at + 1) : NULL;
+	const char *end = NULL;
 	char text[2048];
 
-	if (end != NULL) {
+	if (at != NULL && topo_file_next(&at, &end)) {
 		topo_file_attribute(at, end, "arch", vendor, sizeof(vendor));
 	}
 	if (strcmp(vendor, "x86_64") == 0) {

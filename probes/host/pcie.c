@@ -41,9 +41,18 @@ void topo_file_attribute(const char *at, const char *end, const char *key,
 	}
 }
 
-const char *topo_file_end(const char *at)
+bool topo_file_next(const char **at, const char **end)
 {
-	return str_starts(at, "!--") ? strstr(at, "-->") : strchr(at, '>');
+	while ((*at = strchr(*at, '<')) != NULL) {
+		++*at;
+		*end = str_starts(*at, "!--") ? strstr(*at, "-->") :
+						strchr(*at, '>');
+		if (*end == NULL || (**at != '!' && **at != '?')) {
+			return *end != NULL;
+		}
+		*at = *end;
+	}
+	return false;
 }
 
 bool topo_file_find(const char *text, const char *bus,
@@ -55,15 +64,11 @@ bool topo_file_find(const char *text, const char *bus,
 	int64_t numa = -1;
 	size_t len = 0;
 	int depth = 0;
+	bool found;
 
-	while ((at = strchr(at, '<')) != NULL &&
-	       (end = topo_file_end(++at)) != NULL) {
+	while ((found = topo_file_next(&at, &end))) {
 		char *name = names[depth];
 
-		if (*at == '!' || *at == '?') {
-			at = end;
-			continue;
-		}
 		if (*at == '/') {
 			depth -= depth > 0;
 			continue;
@@ -86,7 +91,7 @@ bool topo_file_find(const char *text, const char *bus,
 		}
 		depth -= end[-1] == '/';
 	}
-	if (at == NULL || end == NULL) {
+	if (!found) {
 		return false;
 	}
 	/* the path of the open elements, as one below /sys/devices */
@@ -112,25 +117,19 @@ void topo_file_plain(const char *text, struct str *out)
 	const char *at = text, *end;
 	char value[128];
 
-	while ((at = strchr(at, '<')) != NULL &&
-	       (end = topo_file_end(++at)) != NULL) {
-		if (*at != '!' && *at != '?') {
-			size_t skip = *at == '/';
+	for (; topo_file_next(&at, &end); at = end) {
+		size_t skip = *at == '/';
 
-			str_addf(out, "<%.*s",
-				 (int)(skip + strcspn(at + skip,
-						      " \t\r\n/>")), at);
-			for (int i = 0; plain[i] != NULL; i++) {
-				topo_file_attribute(at, end, plain[i], value,
-					  sizeof(value));
-				if (value[0] != '\0') {
-					str_addf(out, " %s=\"%s\"", plain[i],
-						 value);
-				}
+		str_addf(out, "<%.*s",
+			 (int)(skip + strcspn(at + skip, " \t\r\n/>")), at);
+		for (int i = 0; plain[i] != NULL; i++) {
+			topo_file_attribute(at, end, plain[i], value,
+					    sizeof(value));
+			if (value[0] != '\0') {
+				str_addf(out, " %s=\"%s\"", plain[i], value);
 			}
-			str_add(out, end[-1] == '/' ? "/>\n" : ">\n");
 		}
-		at = end;
+		str_add(out, end[-1] == '/' ? "/>\n" : ">\n");
 	}
 }
 

@@ -108,9 +108,9 @@ bool pin_far_from(const char *bus);
 /** The value of @key in the tag @at ... @end into @buf, "" without one. */
 void topo_file_attribute(const char *at, const char *end, const char *key,
 			 char *buf, size_t size);
-/** Return the end of the tag or comment whose '<' is before @at; NULL if it is
- *  not closed. */
-const char *topo_file_end(const char *at);
+/** Move *@at behind the '<' of the next tag that is not a comment, and *@end to
+ *  the tag's end.  Return false if there is none. */
+bool topo_file_next(const char **at, const char **end);
 
 /** Pure: put where @text (NUL-ended) has the device at @bus, 0000:1b:00.0, into
  *  @place; false, @place as it was, when it has none. */

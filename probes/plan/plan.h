@@ -221,9 +221,9 @@ double plan_time_s(size_t turns, const struct spec *s,
 double plan_rows_s(size_t cells, const struct xport_ops *ops);
 
 /**
- * How long a pair that stands may take for both directions at all sizes, in
- * nanoseconds: --test-timeout a size; where none is asked for, the transport's
- * own, or longer where so many bytes are that only a dead link takes as long.
+ * Return the limit of a pair, both directions and all sizes, in nanoseconds:
+ * --test-timeout per size; if that is not given, the transport's limit, or a
+ * longer one for so much data that a slow but working link would exceed it.
  * Pure.
  */
 int64_t plan_task_ns(const struct spec *s, const struct xport_ops *ops);

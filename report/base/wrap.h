@@ -157,7 +157,7 @@ void wrap_tag(const struct wrap *w, const char *tag, int color);
  *  @status as verdict.json has it. */
 void wrap_status(const struct wrap *w, const char *status);
 /** The same with @aside in brackets, on a line of its own.  Returns false if
- *  @aside is "" and the line goes on. */
+ *  @aside is "": then the caller continues the line. */
 bool wrap_status_aside(const struct wrap *w, const char *status,
 		       const char *aside);
 

@@ -103,6 +103,12 @@ static void judge_row(struct testing *j, const struct accept_test *t,
 	struct str says = STR_INIT;
 
 	add_where(j, row, &says);
+	if (!isnan(t->max_us) && isnan(us)) {
+		str_add(&says, "its time was not measured");
+		conclude(j, t, TEST_NOT_MEASURED, str_text(&says));
+		str_release(&says);
+		return;
+	}
 	if (!isnan(t->bw_min_GB_s)) {
 		str_addf(&says, "%.1f GB/s, %s %.1f", row->busbw_GB_s,
 			 slow ? "below" : "at least", t->bw_min_GB_s);
@@ -154,32 +160,50 @@ static void judge_collective(struct testing *j, const struct accept_test *t)
 
 /* ---- pairs --------------------------------------------------------------- */
 
+/** Return true if @t is about the cell at @at, and sets *@missed: it failed, or
+ *  is beyond a limit.  A figure that was not measured meets no limit. */
+static bool is_about(const struct run *run, const struct accept_test *t,
+		     size_t at, bool *missed)
+{
+	const struct cell *c = &run->cells[at];
+	const char *path = run->paths[run->cell_way[at]];
+
+	*missed = cells_failed(c->class) ||
+		  (double)c->bw_GB_s < t->bw_min_GB_s ||
+		  (double)c->lat_us > t->max_us;
+	/* a pair that failed may have no path */
+	return cells_failed(c->class) ? !path[0] || str_starts(path, t->path) :
+	       run_measured(c->class) && str_starts(path, t->path) &&
+		       (isnan(t->bw_min_GB_s) || isfinite(c->bw_GB_s)) &&
+		       (isnan(t->max_us) || isfinite(c->lat_us));
+}
+
 static void judge_pairs(struct testing *j, const struct accept_test *t)
 {
 	const struct run *run = j->run;
 	const struct cell *worst = NULL;
-	size_t all = 0, bad = 0, at_worst = 0;
+	size_t all = 0, bad = 0, measured = 0, at_worst = 0;
 	struct str says = STR_INIT;
 
 	run_foreach_cell(run, at) {
 		const struct cell *c = &run->cells[at];
-		bool missed = (double)c->bw_GB_s < t->bw_min_GB_s ||
-			      (double)c->lat_us > t->max_us;
+		bool missed, failed = cells_failed(c->class);
 
-		if (!run_measured(c->class) || !isfinite(c->bw_GB_s) ||
-		    !str_starts(run->paths[run->cell_way[at]], t->path)) {
+		if (!is_about(run, t, at, &missed)) {
 			continue;
 		}
 		all++;
 		bad += missed;
-		if (missed && (!worst || c->bw_GB_s < worst->bw_GB_s)) {
+		measured += !failed;
+		if (missed && !failed &&
+		    (!worst || c->bw_GB_s < worst->bw_GB_s)) {
 			worst = c;
 			at_worst = at;
 		}
 	}
-	if (all == 0) {
-		str_addf(&says, "not measured: no pair has the path %s",
-			 t->path[0] ? t->path : "of this test");
+	if (measured == 0) {
+		str_addf(&says, "not measured: no pair%s%s has the figures",
+			 t->path[0] ? " by " : "", t->path);
 		conclude(j, t, TEST_NOT_MEASURED, str_text(&says));
 		str_release(&says);
 		return;

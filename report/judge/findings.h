@@ -490,8 +490,8 @@ void fabric_findings(const struct run *run, struct verdict *v);
  *  ceiling of their machine than healthy machines do. */
 void ceiling_findings(const struct run *run, const struct sweep *s,
 		      struct verdict *v);
-/** Does the tests of run->accept: each is kept in v->tests, and one that is not
- *  met or not measured is a fault.  @s: of collectives; NULL: of pairs. */
+/** Judges @run by run->accept: each test is kept in v->tests, and one that is
+ *  not met or not measured is a fault.  @s: of collectives; NULL: of pairs. */
 void accept_findings(const struct run *run, const struct sweep *s,
 		     struct verdict *v);
 /** Facts in which nodes differ that should be set up alike. */

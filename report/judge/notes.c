@@ -27,8 +27,8 @@ static const struct {
 		"--reference", 0 },
 	[RULE_CHANCE] = {
 		"chance", "slow by chance",
-		"slow tests are due to chance: no more tests are slow than "
-		"flows that meet leave, or most of them were fast again",
+		"slow tests are due to chance: no more than colliding flows "
+		"would leave, or most were fast when repeated",
 		"all tests of the run, and those that were repeated",
 		BY_CHANCE },
 	[RULE_BUILT] = {

@@ -622,7 +622,7 @@ static void cover_cell(const struct run *run, enum witness_about about,
 						COVERED | (bad ? NAMED : 0);
 }
 
-/** Does that for all cells of @c. */
+/** Sets these bits for all cells of @c. */
 static void cover(const struct run *run, enum witness_about about,
 		  const struct cause *c, uint8_t *explained)
 {

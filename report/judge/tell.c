@@ -572,12 +572,12 @@ void tell_again(const struct run *run, const char *const *without,
 	add_start(run, run->probe, NULL, without, out);
 }
 
+const char *const tell_retest_options[] = {
+	"inject", "ssh", "hosts", "ssh-path", "gpus-per-node", NULL
+};
+
 bool tell_retest(const struct run *run, struct str *out)
 {
-	/* all others are those of the run that it is about */
-	static const char *const anew[] = {
-		"inject", "ssh", "hosts", "ssh-path", "gpus-per-node", NULL
-	};
 	const char *dir = run_file(run->json).retest.dir;
 
 	if (!dir[0]) {
@@ -585,7 +585,8 @@ bool tell_retest(const struct run *run, struct str *out)
 	}
 	str_addf(out, "gpucheck %s --retest=", run->probe);
 	str_add_quoted(out, dir);
-	add_options(run, run->probe, anew, NULL, out);
+	/* all others are those of the run that it is about */
+	add_options(run, run->probe, tell_retest_options, NULL, out);
 	return true;
 }
 

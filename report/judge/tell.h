@@ -60,6 +60,10 @@ bool tell_is_local(const struct run *run);
 /** Prefix of a line that is a command; such a line is never wrapped. */
 #define TELL_COMMAND "    "
 
+/** Options that a retest may change: where it runs, since a drained node gets
+ *  no job, and the drill, which is repaired by leaving it out.  NULL at the
+ *  end. */
+extern const char *const tell_retest_options[];
 /** Appends the command that repeats the retest @run; false if it is not a
  *  retest. */
 bool tell_retest(const struct run *run, struct str *out);

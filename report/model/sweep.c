@@ -690,11 +690,21 @@ static int likeness(const struct collective_row *a,
 	       (strcmp(a->lib, b->lib) == 0);
 }
 
-/** The curve of @among that @c is best compared with: nothing that both state
- *  differs but the table's name, and that does not either where there is one
- *  such; NULL when there is none. */
-static const struct curve *curve_partner(const struct curve *c,
-					 const struct sweep *among)
+/** The GB/s of @row as a share of its ceiling; NAN: that is not known. */
+static double share_of(const struct machine *m,
+		       const struct collective_row *row)
+{
+	struct ceiling most, least;
+
+	ceiling_of_row(m, row, &most, &least);
+	return row->busbw_GB_s / least.GB_s;
+}
+
+/** The curve of @among that is most like @c, of the same collective and type;
+ *  NULL: none.  By their @shares of the ceiling, the sizes of the runs may
+ *  differ if the ceiling is known; else ranks and nodes are the same too. */
+static const struct curve *partner_of(const struct curve *c,
+				      const struct sweep *among, bool shares)
 {
 	const struct collective_row *x = c->first;
 	const struct curve *best = NULL;
@@ -703,10 +713,12 @@ static const struct curve *curve_partner(const struct curve *c,
 		const struct curve *other = &among->curves[i];
 		const struct collective_row *y = other->first;
 
-		if (curve_same_op(c, other) &&
+		if (row_texts_agree(x->op, y->op) &&
 		    row_texts_agree(x->dtype, y->dtype) &&
 		    row_texts_agree(x->redop, y->redop) &&
-		    row_numbers_agree(x->nodes, y->nodes) &&
+		    (shares ? isfinite(share_of(&among->machine, y)) :
+			      row_numbers_agree(x->ranks, y->ranks) &&
+			      row_numbers_agree(x->nodes, y->nodes)) &&
 		    (!best || likeness(x, y) > likeness(x, best->first))) {
 			best = other;
 		}
@@ -739,16 +751,6 @@ static void mark_noise(struct curve_diff *d)
 			p->change = POINT_NOISY;
 		}
 	}
-}
-
-/** The share of its ceiling that @row reached; NAN if that is not known. */
-static double share_of(const struct machine *m,
-		       const struct collective_row *row)
-{
-	struct ceiling most, least;
-
-	ceiling_of_row(m, row, &most, &least);
-	return row->busbw_GB_s / least.GB_s;
 }
 
 /** How fast @now is in relation to @then; NAN if that is not known. */
@@ -837,36 +839,13 @@ static int compare(struct curve_diff *d)
 	return 0;
 }
 
-/** The curve of @among with the same collective and type as @c, and a known
- *  ceiling; NULL: none. */
-static const struct curve *share_partner(const struct curve *c,
-					 const struct sweep *among)
-{
-	const struct collective_row *x = c->first;
-	const struct curve *best = NULL;
-
-	for (size_t i = 0; i < among->n_curves; i++) {
-		const struct curve *other = &among->curves[i];
-		const struct collective_row *y = other->first;
-
-		if (row_texts_agree(x->op, y->op) &&
-		    row_texts_agree(x->dtype, y->dtype) &&
-		    row_texts_agree(x->redop, y->redop) &&
-		    isfinite(share_of(&among->machine, y)) &&
-		    (!best || likeness(x, y) > likeness(x, best->first))) {
-			best = other;
-		}
-	}
-	return best;
-}
-
 int curve_compare_with(const struct curve *now, const struct sweep *of,
 		       const struct sweep *among, struct curve_diff *d)
 {
-	const struct curve *then = curve_partner(now, among);
+	const struct curve *then = partner_of(now, among, false);
 	bool shares = !then && isfinite(share_of(&of->machine, now->first));
 
-	then = shares ? share_partner(now, among) : then;
+	then = shares ? partner_of(now, among, true) : then;
 	*d = (struct curve_diff){ .now = now, .then = then, .shares = shares,
 				  .m_now = &of->machine,
 				  .m_then = &among->machine };

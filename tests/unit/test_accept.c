@@ -49,8 +49,8 @@ static void add_row(struct sweep *s, double bw, double us)
 }
 
 /** What is said of line @text in a run of two nodes with four rails that
- *  reached 187.7 GB/s. */
-static enum test_result judge(const char *text, char says[300])
+ *  reached 187.7 GB/s in @us. */
+static enum test_result judge_us(const char *text, double us, char says[300])
 {
 	struct run run = { .probe = "allreduce", .json = json_object() };
 	struct sweep s = { .run = &run };
@@ -59,8 +59,8 @@ static enum test_result judge(const char *text, char says[300])
 
 	machine_init(&s.machine);
 	machine_set_rails(&s.machine, 4, 50, 8);
-	add_row(&s, 170, 85895);
-	add_row(&s, 187.7, 85820);
+	add_row(&s, 170, us);
+	add_row(&s, 187.7, us);
 	assert_int_equal(accept_parse(text, &run.accept, NULL), 0);
 	accept_findings(&run, &s, &v);
 	assert_int_equal(v.n_tests, 1);
@@ -74,6 +74,11 @@ static enum test_result judge(const char *text, char says[300])
 	sweep_release(&s);
 	run_release(&run);
 	return how;
+}
+
+static enum test_result judge(const char *text, char says[300])
+{
+	return judge_us(text, 85820, says);
 }
 
 static void each_line_is_a_test(void **state)
@@ -121,6 +126,33 @@ static void pairs_meet_a_limit_together(void **state)
 	assert_int_equal(v.tests[3].how, TEST_OTHER);
 	verdict_release(&v);
 	run_release(&r);
+}
+
+/** A pair that failed does not meet a limit; what has no latency was not
+ *  tested for it. */
+static void what_was_not_measured_meets_nothing(void **state)
+{
+	struct verdict v = { 0 };
+	struct run r;
+	char says[300];
+
+	(void)state;
+	fake_run(&r, 2, 2, 2);
+	STR_COPY(r.paths[0], "NET/IB");
+	assert_int_equal(accept_parse("p2p NET 1 -\np2p NET - 1000\n",
+				      &r.accept, NULL), 0);
+	run_foreach_cell(&r, at) {
+		r.cells[at].lat_us = NAN;
+	}
+	r.cells[run_at(&r, 0, 3)].class = CELL_FAIL;
+	accept_findings(&r, NULL, &v);
+	assert_int_equal(v.tests[0].how, TEST_MISSED);
+	assert_true(strstr(v.tests[0].says, "11 of 12 pairs by NET meet"));
+	assert_int_equal(v.tests[1].how, TEST_NOT_MEASURED);
+	verdict_release(&v);
+	run_release(&r);
+	assert_int_equal(judge_us("allreduce 2 16 8G - 90000", NAN, says),
+			 TEST_NOT_MEASURED);
 }
 
 /** The examples are shares of the ceilings, as they say. */
@@ -174,6 +206,7 @@ int main(void)
 		cmocka_unit_test(a_wrong_line_is_named),
 		cmocka_unit_test(each_line_is_a_test),
 		cmocka_unit_test(pairs_meet_a_limit_together),
+		cmocka_unit_test(what_was_not_measured_meets_nothing),
 		cmocka_unit_test(examples_are_made_from_the_ceilings),
 	};
 
