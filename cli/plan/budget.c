@@ -216,8 +216,9 @@ static void say(const struct spec *asked, const struct spec *s, double time_s,
 			       "for");
 	str_release(&options);
 	if (cells < all) {
-		str_addf(says, ", %.0f %% of %zu tests are left out",
-			 100.0 * (double)(all - cells) / (double)all, all);
+		str_addf(says, ", %.0f %% of %s tests are left out",
+			 100.0 * (double)(all - cells) / (double)all,
+			 UNITS_COUNT(all));
 	}
 	if (time_s > FORECAST_SHARE * (double)s->budget_ns / 1e9) {
 		str_addf(says, "; it may take %s: what is not done in time is "

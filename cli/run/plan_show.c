@@ -39,12 +39,7 @@ static void add_row(struct str *out, const char *name, const char *value,
 static void add_count(struct str *out, const char *name, int64_t n,
 		      const char *note)
 {
-	char text[32] = "";
-
-	if (n > 0) {
-		snprintf(text, sizeof(text), "%" PRId64, n);
-	}
-	add_row(out, name, text, note);
+	add_row(out, name, n > 0 ? UNITS_COUNT(n) : "", note);
 }
 
 const char *plan_time_text(const struct forecast *f, char *buf, size_t size)
@@ -492,7 +487,7 @@ static void see_step(void *arg, const char *probe, const struct args *line,
 	all->most_s += most_s;
 	all->bytes += f.bytes > 0 ? f.bytes : 0;
 	if (f.cells) {
-		snprintf(cells, sizeof(cells), "%zu", f.cells);
+		units_count_text(f.cells, cells);
 	}
 	plan_time_text(&f, time, sizeof(time));
 	str_addf(&all->text, "  %-11s %10s  %s%s\n", f.probe->name, cells,

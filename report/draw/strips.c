@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lib/base/units.h"
 #include "report/model/run.h"
 
 /** Tests of a part. */
@@ -178,8 +179,9 @@ static void add_strip(const struct pic_layout *l, enum strip k, float y)
 	}
 	strip_name(run, k, at, text, sizeof(text));
 	pic_text(l->p, TEXT_LEFT, l->left + l->size + 12,
-		 y + STRIP_HIGH / 2.0F, INK, "%s: %zu of %zu bad", text,
-		 worst->failed + worst->slow, worst->all);
+		 y + STRIP_HIGH / 2.0F, INK, "%s: %s of %s bad", text,
+		 UNITS_COUNT(worst->failed + worst->slow),
+		 UNITS_COUNT(worst->all));
 }
 
 void strips_add(const struct pic_layout *l, float y)

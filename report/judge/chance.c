@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/base/stats.h"
+#include "lib/base/units.h"
 #include "report/judge/findings.h"
 
 /* ---- again --------------------------------------------------------------- */
@@ -58,10 +59,11 @@ void again_tell(const struct run *run, const struct part *p, struct finding *f)
 	struct tests t = count_again(run, p);
 
 	if (t.again >= AGAIN_TESTS) {
-		finding_add_evidence(f, "%sconfirmed by the follow-up: %zu of "
-				     "%zu slow tests were slow again",
-				     is_refuted(&t) ? "not " : "", t.twice,
-				     t.again);
+		finding_add_evidence(f, "%sconfirmed by the follow-up: %s of "
+				     "%s slow tests were slow again",
+				     is_refuted(&t) ? "not " : "",
+				     UNITS_COUNT(t.twice),
+				     UNITS_COUNT(t.again));
 	}
 }
 
@@ -83,13 +85,16 @@ bool again_collided(const struct run *run, const struct cause *c,
 	f = f ? f : finding_add(v, part_of_kind(PART_INTER_NODE), COLLISIONS);
 	f->cells = part_tests(run, &f->part, NULL);
 	f->explained += c->explained;
-	finding_say(f, "%zu of %zu tests between nodes were slow while other "
+	finding_say(f, "%s of %s tests between nodes were slow while other "
 		    "tests ran, but not alone: flows share links between "
-		    "switches", f->explained, f->cells);
-	finding_add_evidence(f, "%s: %zu of %zu were slow; the follow-up "
-			     "repeated %zu of them, and %zu passed",
-			     PART_NAME(run, &c->part), c->explained, c->cells,
-			     a.again, a.again - a.twice);
+		    "switches", UNITS_COUNT(f->explained),
+		    UNITS_COUNT(f->cells));
+	finding_add_evidence(f, "%s: %s of %s were slow; the follow-up "
+			     "repeated %s of them, and %s passed",
+			     PART_NAME(run, &c->part),
+			     UNITS_COUNT(c->explained), UNITS_COUNT(c->cells),
+			     UNITS_COUNT(a.again),
+			     UNITS_COUNT(a.again - a.twice));
 	return true;
 }
 

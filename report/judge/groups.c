@@ -381,10 +381,10 @@ void oversubscribed_findings(const struct run *run, uint8_t *explained,
 	/* that it is built so is known of neither */
 	f->fail = 2 * below > n && !run->shared_cores;
 	finding_say(f, "Leaf switches are connected at %.0f %% of the rate "
-		    "inside them: %zu of %zu tests between nodes of different "
+		    "inside them: %s of %s tests between nodes of different "
 		    "leaf switches are at about %s GB/s, tests inside a leaf "
 		    "switch at %s GB/s (%.2g:1); the uplinks may be built so",
-		    100 * middle / fast, n, f->cells,
+		    100 * middle / fast, UNITS_COUNT(n), UNITS_COUNT(f->cells),
 		    units_real_text(middle, 2, low),
 		    units_real_text(fast, 2, high), fast / middle);
 	finding_add_evidence(f, run->leaves_inferred ?
@@ -429,9 +429,10 @@ void leftover_findings(const struct run *run, uint8_t *explained,
 		f = finding_add(v, p, "two_levels");
 		f->cells = part_tests(run, &p, NULL);
 		f->explained = left;
-		finding_say(f, "%zu of %zu tests %s are slow, most of them as "
+		finding_say(f, "%s of %s tests %s are slow, most of them as "
 			    "all tests between the same GPUs at the same "
-			    "distance: they may be built so", left, f->cells,
+			    "distance: they may be built so",
+			    UNITS_COUNT(left), UNITS_COUNT(f->cells),
 			    run_path_words((enum path_class)path));
 		finding_set_example(run, f, example);
 		run_foreach_cell(run, at) {

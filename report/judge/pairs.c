@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/units.h"
 #include "report/base/grow.h"
 #include "report/judge/accepted.h"
 #include "report/judge/findings.h"
@@ -77,7 +78,8 @@ static void add_classes(const struct run *run, const struct witness *w,
 	}
 	for (unsigned c = CELL_FAIL; c < CELL_CLASSES + 2; c++) {
 		if (listed[c] > 0) {
-			finding_more(f, "%s%zu %s", comma, listed[c],
+			finding_more(f, "%s%s %s", comma,
+				     UNITS_COUNT(listed[c]),
 				     c < CELL_CLASSES ? cell_class_name(c) :
 				     c > CELL_CLASSES ? "not measured" :
 				     listed[c] == 1 ? "has another cause" :
@@ -89,13 +91,14 @@ static void add_classes(const struct run *run, const struct witness *w,
 	if (others == 0) {
 		finding_more(f, "; there was no other test");
 	} else if (others == others_pass) {
-		finding_more(f, "; the other %zu passed", others);
+		finding_more(f, "; the other %s passed",
+			     UNITS_COUNT(others));
 	} else {
-		finding_more(f, "; %zu of the other %zu passed", others_pass,
-			     others);
+		finding_more(f, "; %s of the other %s passed",
+			     UNITS_COUNT(others_pass), UNITS_COUNT(others));
 	}
 	if (slow > 0 && !run->mesh) {
-		finding_more(f, ", %zu of them slow", slow);
+		finding_more(f, ", %s of them slow", UNITS_COUNT(slow));
 	}
 }
 
@@ -154,9 +157,10 @@ static void add_tests(const struct run *run, struct finding *f)
 				  KIND(GPU) | KIND(GPU_NVLINK));
 
 	if (f->explained < f->cells || f->cells == 0) {
-		finding_more(f, "%zu of %zu", f->explained, f->cells);
+		finding_more(f, "%s of %s", UNITS_COUNT(f->explained),
+			     UNITS_COUNT(f->cells));
 	} else if (f->cells > 2) {
-		finding_more(f, "all %zu", f->cells);
+		finding_more(f, "all %s", UNITS_COUNT(f->cells));
 	} else if (f->cells == 2) {
 		finding_more(f, "both");
 	} else {
@@ -184,7 +188,8 @@ static void add_slow(const struct run *run, const struct witness *w,
 	}
 	finding_more(f, w->bad[CELL_SLOW] == 1 ? " is slow" : " are slow");
 	if (f->cells > w->good) {
-		finding_more(f, " (%zu without a speed)", f->cells - w->good);
+		finding_more(f, " (%s without a speed)",
+			     UNITS_COUNT(f->cells - w->good));
 	}
 	if (isfinite(w->slow_ratio) && !by_row) {
 		finding_more(f, "%s %.0f %% of the other pairs", comma,
@@ -230,8 +235,8 @@ static void says_what(const struct run *run, const struct verdict *v,
 		if (w->corrupted == w->bad[CELL_PASS] + w->bad[CELL_SLOW]) {
 			finding_more(f, ": corrupt data");
 		} else if (w->corrupted > 0) {
-			finding_more(f, ": corrupt data in %zu of them",
-				     w->corrupted);
+			finding_more(f, ": corrupt data in %s of them",
+				     UNITS_COUNT(w->corrupted));
 		}
 	} else {
 		finding_more(f, " failed");
@@ -271,13 +276,13 @@ static void says_scatter(const struct run *run, struct finding *f,
 		most = of[i] > of[most] ? i : most;
 	}
 	if (of) {
-		finding_say(f, "%zu pairs %s %s, and no part explains them: "
+		finding_say(f, "%s pairs %s %s, and no part explains them: "
 			    "they involve %zu of %d nodes; %s has the most, "
-			    "%zu",
-			    pairs, run_path_words((enum path_class)
+			    "%s",
+			    UNITS_COUNT(pairs), run_path_words((enum path_class)
 						  run->cells[rest[0]].path),
 			    what[about], nodes, run->n_nodes,
-			    run->nodes[most].name, of[most]);
+			    run->nodes[most].name, UNITS_COUNT(of[most]));
 	}
 	free(of);
 }
@@ -495,8 +500,9 @@ static void add_again(const struct run *run, enum witness_about about,
 		}
 	}
 	if (again >= AGAIN_TESTS) {
-		finding_add_evidence(f, "%zu of %zu tests made again were bad "
-				     "again: %s", bad, again,
+		finding_add_evidence(f, "%s of %s tests made again were bad "
+				     "again: %s", UNITS_COUNT(bad),
+				     UNITS_COUNT(again),
 				     2 * bad > again ?
 				     "the same pairs, as a hash of their "
 				     "addresses chooses the path" :
@@ -518,8 +524,9 @@ static void add_follow(const struct run *run, const struct part *p,
 		bad += own && run->cells[at].class != CELL_PASS;
 	}
 	if (n > 0) {
-		finding_add_evidence(f, "%zu of these tests are follow-up "
-				     "tests: %zu failed or were slow", n, bad);
+		finding_add_evidence(f, "%s of these tests are follow-up "
+				     "tests: %s failed or were slow",
+				     UNITS_COUNT(n), UNITS_COUNT(bad));
 	}
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/base/stats.h"
+#include "lib/base/units.h"
 #include "report/base/grow.h"
 #include "report/judge/findings.h"
 #include "report/model/run.h"
@@ -428,7 +429,8 @@ void rates_release(struct rates *r)
 /** "12 of 240 tests (5 %)" */
 static void add_share(struct finding *f, size_t failed, size_t tests)
 {
-	finding_more(f, "%zu of %zu tests (%.2g %%)", failed, tests,
+	finding_more(f, "%s of %s tests (%.2g %%)", UNITS_COUNT(failed),
+		     UNITS_COUNT(tests),
 		     100 * (double)failed / (double)(tests ? tests : 1));
 }
 
@@ -437,7 +439,8 @@ static void add_fate(struct finding *f, size_t failed, size_t passed)
 	if (passed == failed) {
 		finding_more(f, ", all passed when retried");
 	} else {
-		finding_more(f, ", %zu passed when retried", passed);
+		finding_more(f, ", %s passed when retried",
+			     UNITS_COUNT(passed));
 	}
 }
 
@@ -524,8 +527,9 @@ void rate_findings(const struct run *run, uint8_t *explained,
 			     PART_NAME(run, &f->part));
 		add_share(f, f->explained, f->cells);
 		if (r->again > 0) {
-			finding_more(f, " and %zu of %zu repeated by the "
-				     "follow-up", r->again_failed, r->again);
+			finding_more(f, " and %s of %s repeated by the "
+				     "follow-up", UNITS_COUNT(r->again_failed),
+				     UNITS_COUNT(r->again));
 		}
 		add_fate(f, f->explained, r->passed);
 		finding_more(f, "; elsewhere ");

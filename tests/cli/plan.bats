@@ -8,7 +8,7 @@ load helper
 # value NAME: what stands beside it in the table.
 value()
 {
-	sed -n "s/^  $1  *\([^ ].*\)/\1/p" out | sed 's/   *.*//'
+	sed -n "s/^  $1  *\([^ ].*\)/\1/p" out | sed 's/   *.*//; s/,//g'
 }
 
 # nothing was started, written or asked
@@ -135,7 +135,7 @@ nothing_made()
 	jq -e '.cells == 261632 and .left_out == ""' out
 	run_p plan p2p -N 64 -G 8 --budget=1m
 	[ "$(value tests)" = 16384 ]
-	grep -q "^--time-budget: to fit into 1 min: --sample=32, 94 % of 261632 tests" out
+	grep -q "^--time-budget: to fit into 1 min: --sample=32, 94 % of 261,632 tests" out
 	# what somebody has asked for stays
 	run_p plan p2p -N 64 -G 8 --pairs=all -n 20 --budget=30s
 	[ "$(value tests)" = 261632 ]
@@ -172,7 +172,7 @@ nothing_made()
 	jq -e ".bytes / (2 * 1015 * 2 * 1048576) | . > 0.98 and . < 1.02" out
 	jq -e ".time_s > 0.3 and .time_s < 3" out
 	run_p plan allreduce -N 2 -G 1 -b 1M -e 1M --verify=1000
-	grep -q "verified  *1000 *operations of each test" out
+	grep -q "verified  *1,000 *operations of each test" out
 }
 
 @test "plan: --gentle takes its time" {
