@@ -82,7 +82,7 @@ void symptom_pattern_sample(const char *pattern, struct str *out);
  * Meaning of messages and findings: data/symptoms.ini, which is part of the
  * program.
  */
-#define SYMPTOM_MATCHES 12
+#define SYMPTOM_MATCHES 16
 
 /** Weight of a message, the most telling first. */
 enum symptom_effect {

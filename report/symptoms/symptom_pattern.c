@@ -97,8 +97,8 @@ const char *literals_find(const struct literals *l, const char *text,
 
 /* ---- symptom pattern ----------------------------------------------------- */
 
-/** Longer ones cost memory and find nothing more. */
-#define ANCHOR_MAX 12
+/** More bytes have rarer ones among them; beyond that few are found. */
+#define ANCHOR_MAX 32
 #define ANCHOR_MIN 3
 
 static size_t plain_len(const char *pattern)

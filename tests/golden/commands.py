@@ -15,14 +15,15 @@ import json, os, re, shlex, subprocess, sys, tempfile
 NAMES = {'NODE', 'PEER', 'GPU', 'NIC', 'RAIL', 'PID', 'LOGS', 'RUN',
          'REFERENCE'}
 # Values that only the user knows.
-USER = set("""ADDRESS BDF COMMAND DIR HH IMAGE INTERFACE JOBID JOBSCRIPT LID LOGDIR
-MM NAME NEW OTHER_LID PATH PEER_LID PORT PROGRAM SS""".split())
+USER = set("""ADDRESS BDF COMMAND DIR GROUP HH IMAGE INDEX INTERFACE JOBID
+JOBSCRIPT LID LOGDIR MM MODEL NAME NEW OTHER_LID PATH PEER_LID PORT PROGRAM
+SS""".split())
 # Words of other programs.
 TERMS = set("""ACS AF_INET CLOCK COMPUTE DEFAULT DETAIL ECAP_ACS ECC FI_EP_RDM INFO
 LOC LOCAL_RANK MASTER MASTER_PORT NCCL OUTPUT PERFORMANCE PIDS POWER RANK
 ROW_REMAPPER SYS_NICE TEMPERATURE TUNING VERSION VISIBLE WARN WORLD_SIZE
 """.split())
-VARIABLE = re.compile(r'^(NCCL|UCX|SLURM|CUDA|LD|GPUCHECK|FI|OMPI|TORCH)_')
+VARIABLE = re.compile(r'^(NCCL|UCX|SLURM|CUDA|LD|GPUCHECK|FI|OMPI|(PY)?TORCH)_')
 # What measures takes --dry-run; what reads is run as it is.
 MEASURES = {'p2p', 'ib', 'ping', 'memlock', 'gpu', 'info', 'all', 'allreduce',
             'allgather', 'reducescatter', 'broadcast', 'reduce', 'alltoall',
