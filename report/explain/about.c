@@ -232,6 +232,25 @@ static void find_hca(const char *line, struct about *a)
 
 /* ---- processes ---------------------------------------------------- */
 
+/** Return true if the @len bytes of @name are a file of a program's source, as
+ *  in "[launch.py:71:main]". */
+static bool is_source(const char *name, size_t len)
+{
+	static const char *const ends[] = {
+		".py", ".pyx", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".rs",
+		".go", NULL
+	};
+
+	for (size_t i = 0; ends[i]; i++) {
+		size_t n = strlen(ends[i]);
+
+		if (len > n && memcmp(name + len - n, ends[i], n) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /** n0:95209:95228 or n0, up to @end: host and pid. */
 static void take_host(const char *line, const char *end, struct about *a)
 {
@@ -247,6 +266,7 @@ static void take_host(const char *line, const char *end, struct about *a)
 		/* the host */
 	}
 	if (!isalnum((unsigned char)*from) || len >= sizeof(a->host) ||
+	    is_source(from, len) ||
 	    !strpbrk(from, "abcdefghijklmnopqrstuvwxyz"
 			   "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) {
 		return;

@@ -16,6 +16,8 @@
 
 #define LINE_MAX_LEN 511
 #define SHOWN	     16
+/** The group of all ranks. */
+#define DEFAULT_GROUP "0"
 
 void works_release(struct works *w)
 {
@@ -51,10 +53,32 @@ static struct work *work_of(struct works *w, const char *group, int rank)
 	return grow_add(&w->list, &w->n, &new, sizeof(new));
 }
 
+/**
+ * Set @group to the one that the line names; the line with SeqNum= names none.
+ * False: ranks cannot be joined by it. "PG ID 0" is a number of the process
+ * itself, the GUID after it, or "PG 0" of earlier releases, that of the job.
+ * "Rank 1" after those is a number within the group, "[rank5]" that of the job.
+ */
+static bool find_group(const char *line, char group[24])
+{
+	const char *at = strstr(line, "[PG ");
+	const char *guid = at ? strstr(at, "PG GUID ") : NULL;
+
+	group[0] = '\0';
+	if (!at) {
+		return true;
+	}
+	at = guid ? guid + 8 : at + 4;
+	snprintf(group, 24, "%.*s", (int)(strcspn(at, "( ]") % 23), at);
+	return isdigit((unsigned char)group[0]) &&
+	       (strcmp(group, DEFAULT_GROUP) == 0 || strstr(line, "[rank"));
+}
+
 void works_line(struct works *w, const char *line, size_t len, int rank)
 {
-	char copy[LINE_MAX_LEN + 1], group[24] = "";
+	char copy[LINE_MAX_LEN + 1], group[24];
 	long waits, enqueued, ranks;
+	bool joined;
 	const char *at;
 	struct work *x;
 
@@ -73,17 +97,11 @@ void works_line(struct works *w, const char *line, size_t len, int rank)
 		}
 		str_addmem(&w->named, at, len < 200 ? len : 0);
 	}
-	/* "PG 1", "PG ID 0"; the line with SeqNum= does not name its group */
-	at = strstr(copy, "[PG ");
-	if (at) {
-		at += str_starts(at + 4, "ID ") ? 7 : 4;
-		snprintf(group, sizeof(group), "%.*s",
-			 (int)strspn(at, "0123456789") % 20, at);
-	}
+	joined = find_group(copy, group);
 	waits = number_behind(copy, "at work: ");
 	waits = waits ? waits : number_behind(copy, "Timeout at NCCL work: ");
 	enqueued = number_behind(copy, "last enqueued NCCL work: ");
-	x = enqueued && rank >= 0 ? work_of(w, group, rank) : NULL;
+	x = joined && enqueued && rank >= 0 ? work_of(w, group, rank) : NULL;
 	if (x) {
 		x->waits = waits > x->waits ? waits : x->waits;
 		x->enqueued = enqueued > x->enqueued ? enqueued : x->enqueued;
@@ -113,6 +131,10 @@ static void judge_group(const struct work *list, size_t n, int ranks,
 	int next = 0;
 
 	STR_COPY(v->group, list[0].group);
+	/* the members of any other group are not known */
+	if (v->group[0] && strcmp(v->group, DEFAULT_GROUP) != 0) {
+		ranks = 0;
+	}
 	for (size_t i = 0; i < n; i++) {
 		v->work = list[i].waits > v->work ? list[i].waits : v->work;
 	}
@@ -385,10 +407,43 @@ static void add_mark(struct explain *x, const char *line, size_t len)
 	}
 }
 
+static void copy_text(struct met *m, const char *line, size_t len)
+{
+	char text[sizeof(m->text) + 8];
+
+	/* STR_COPY() cuts between characters, and needs to see one more */
+	about_copy(line, len, '?', text, sizeof(text));
+	STR_COPY(m->text, text);
+}
+
+/** Keep the first line of all files that looks like an error. */
+static void add_unknown(struct explain *x, const char *line, size_t len)
+{
+	struct met *m = &x->first_unknown;
+	struct about a;
+
+	unknown_line(&x->unknown, line, len);
+	/* the error itself is below the head of a traceback */
+	if (x->file_unknown || memmem(line, len, "Traceback (", 11) ||
+	    memmem(line, len, "(core dumped)", 13)) {
+		return;
+	}
+	x->file_unknown = true;
+	about_line(line, len, &a);
+	complete(x, &a);
+	a.time = a.time > 0 ? a.time : x->file_time;
+	if (m->count == 0 || (a.time > 0 && a.time < m->about.time)) {
+		m->count = 1;
+		m->about = a;
+		m->line = number_of(x, line);
+		m->file = file_now(x);
+		copy_text(m, line, len);
+	}
+}
+
 static void add_known(struct explain *x, const struct symptom *s,
 		      const char *line, size_t len)
 {
-	char text[sizeof(((struct met *)NULL)->text) + 8];
 	struct about a;
 	struct met *m;
 	int rank;
@@ -416,10 +471,7 @@ static void add_known(struct explain *x, const struct symptom *s,
 		m->about = a;
 		m->line = number_of(x, line);
 		m->file = file_now(x);
-		/* STR_COPY() cuts between characters, and needs to see one
-		 * more */
-		about_copy(line, len, '?', text, sizeof(text));
-		STR_COPY(m->text, text);
+		copy_text(m, line, len);
 	}
 	rank = a.rank;
 	for (size_t i = 0; i < m->n_ranks; i++) {
@@ -452,7 +504,7 @@ void explain_feed(struct explain *x, const char *text, size_t len)
 		end -= end > from && end[-1] == '\r';
 		s = symptom_match_any(x->symptoms, from, (size_t)(end - from));
 		if (s && s->effect == EFFECT_UNKNOWN) {
-			unknown_line(&x->unknown, from, (size_t)(end - from));
+			add_unknown(x, from, (size_t)(end - from));
 		} else if (s && s->effect == EFFECT_MARK) {
 			add_mark(x, from, (size_t)(end - from));
 		} else if (s) {
@@ -568,6 +620,7 @@ int explain_file(struct explain *x, const char *name, FILE *f, struct err *e)
 	x->open_line = false;
 	x->file_lines = 0;
 	x->file_time = 0;
+	x->file_unknown = false;
 	x->file_rank = about_file(name);
 	str_add(&copy, name);
 	str_harmless_from(&copy, 0, 0);

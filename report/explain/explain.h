@@ -157,6 +157,8 @@ struct explain {
 	struct works works;
 	struct works_verdict waits;	/* explain_end() makes it */
 	struct unknown unknown;
+	struct met first_unknown;	/* no symptom; count 0: there is none */
+	bool file_unknown;	/* this file has had its first one */
 };
 
 /** 0, or -1 with @e (memory). */

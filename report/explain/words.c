@@ -231,13 +231,35 @@ static void add_waits(const struct explain *x, const struct wrap *w)
 	str_release(&text);
 }
 
+/** Add the first error: a known one, or a line that only looks like one, and
+ *  the messages that may follow from that. */
+static void add_first(const struct explain *x, const struct wrap *w)
+{
+	const struct met *first = explain_first(x), *m = &x->first_unknown;
+	struct str about = STR_INIT, text = STR_INIT;
+
+	add_about(first ? first : m, &about);
+	if (first && about.len > 0) {
+		str_addf(&text, "First: %s, %s", first->symptom->code,
+			 str_text(&about));
+		wrap_text(w, 0, str_text(&text));
+	} else if (!first && m->count > 0) {
+		str_addf(&text, "First error, not known to gpucheck: %s%sline "
+			 "%" PRIu64 "%s%s", x->n_files > 1 ? file_of(x, m) : "",
+			 x->n_files > 1 ? " " : "", m->line,
+			 about.len > 0 ? ", " : "", str_text(&about));
+		wrap_text(w, 0, str_text(&text));
+		add_part(w, "says", m->text);
+	}
+	str_release(&about);
+	str_release(&text);
+}
+
 void explain_words(const struct explain *x, const char *name, int width,
 		   bool color, struct str *out)
 {
 	const struct wrap w = { .out = out, .width = width, .color = color };
-	const struct met *first = explain_first(x);
 	const struct unknown *u = &x->unknown;
-	struct str about = STR_INIT, text = STR_INIT;
 
 	if (x->n == 0) {
 		str_addf(out, "%s: no known message in ", name);
@@ -247,16 +269,7 @@ void explain_words(const struct explain *x, const char *name, int width,
 	}
 	add_number(x->lines, out);
 	str_addf(out, " line%s\n", x->lines == 1 ? "" : "s");
-	if (first) {
-		add_about(first, &about);
-	}
-	if (about.len > 0) {
-		str_addf(&text, "First: %s, %s", first->symptom->code,
-			 str_text(&about));
-		wrap_text(&w, 0, str_text(&text));
-	}
-	str_release(&about);
-	str_release(&text);
+	add_first(x, &w);
 	add_waits(x, &w);
 	for (size_t i = 0; i < x->n; i++) {
 		add_met(x, &w, x->order[i], i + 1);
@@ -264,9 +277,12 @@ void explain_words(const struct explain *x, const char *name, int width,
 	if (x->n > 0 && x->order[0]->symptom->effect == EFFECT_ECHO) {
 		str_add(out, "\n");
 		wrap_text(&w, 0,
-			  "All of them are consequences of a remote error: "
-			  "its cause is in the log of another rank or "
-			  "node.");
+			  u->lines > 0 ?
+			  "All of them follow from another error, such as the "
+			  "first one above." :
+			  "All of them follow from another error: its cause is "
+			  "in an earlier line, or in the log of another rank "
+			  "or node.");
 	}
 	if (u->lines == 0) {
 		return;
@@ -368,8 +384,11 @@ json_t *explain_json(const struct explain *x, const char *name)
 			(json_int_t)(u->kinds[i].count - u->kinds[i].before),
 			"text", json_text(u->kinds[i].text)));
 	}
-	unknown = json_pack("{s:I, s:o}", "lines", (json_int_t)u->lines,
-			    "frequent", frequent);
+	unknown = json_pack("{s:I, s:o, s:o}", "lines", (json_int_t)u->lines,
+			    "frequent", frequent, "first",
+			    x->first_unknown.count > 0 ?
+				    met_json(x, &x->first_unknown) :
+				    json_null());
 	return json_pack("{s:o, s:I, s:I, s:o, s:I, s:o, s:o, s:o}",
 			 "file", json_text(name),
 			 "lines", (json_int_t)x->lines, "bytes",

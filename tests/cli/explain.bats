@@ -120,6 +120,40 @@ a_job()
 	grep -q '^rank_killed,.*,logs/launcher.err,n1,1,,,,,14750,2025-06-21 10:01:03$' out
 }
 
+@test "the first error of all logs is shown, known or not" {
+	mkdir logs
+	cat >logs/rank_0.log <<-'END'
+	2025-06-21 10:00:05 RuntimeError: NCCL error in: x.cpp:1, unhandled cuda error, NCCL version 2.21.5
+	2025-06-21 10:00:06 ERROR: rank 1 does not respond
+	END
+	cat >logs/rank_1.log <<-'END'
+	Traceback (most recent call last):
+	2025-06-21 10:00:03 ValueError: shape 0 is odd
+	END
+	run_p explain logs
+	[ "$status" -eq 1 ]
+	grep -q '^First error, not known to gpucheck: logs/rank_1.log line 2, rank 1,' out
+	grep -q '^says    2025-06-21 10:00:03 ValueError: shape 0 is odd$' out
+	grep -q '^All of them follow from another error, such as the first one above.$' out
+	"$GPUCHECK" explain --json logs >out && false
+	jq -e '.first == null and .unknown.first.file == "logs/rank_1.log" and
+		.unknown.first.rank == 1 and .unknown.first.line == 2' out
+	# no fault is recognised
+	run_p explain logs/rank_1.log
+	[ "$status" -eq 0 ]
+	grep -q '^First error, not known to gpucheck: line 2, rank 1,' out
+	sed -i 2d logs/rank_0.log
+	run_p explain logs/rank_0.log
+	grep -q 'its cause is in an earlier' out
+}
+
+@test "a file of source code is not a node" {
+	echo '[2025-06-21 10:00:05] [INFO] [launch.py:319:sigkill_handler] 7 exits with return code = -9' >log
+	run_p explain log
+	grep -q '^ 1. rank_killed' out
+	grep -q "ssh NODE 'dmesg" out
+}
+
 @test "two GPUs are two entries, and have their numbers and ranks" {
 	a_job
 	cat >logs/syslog <<-'END'

@@ -14,9 +14,10 @@ static void says(struct works *w, int rank, const char *group, long waits,
 {
 	char line[256];
 
-	snprintf(line, sizeof(line), "[PG %s Rank 0] Exception detected by "
-		 "watchdog at work: %ld, last enqueued NCCL work: %ld, last "
-		 "completed NCCL work: 1.", group, waits, enqueued);
+	snprintf(line, sizeof(line), "[rank%d]: [PG %s Rank 0] Exception "
+		 "detected by watchdog at work: %ld, last enqueued NCCL work: "
+		 "%ld, last completed NCCL work: 1.", rank, group, waits,
+		 enqueued);
 	works_line(w, line, strlen(line), rank);
 }
 
@@ -38,6 +39,8 @@ static void who_never_came_is_named(void **state)
 {
 	struct works w = { 0 };
 	static const char places[] = "x rank 2 nranks 6 cudaDev 2";
+	static const char group_rank[] = "[PG ID 1 PG GUID 7(dp) Rank 1] at "
+					 "work: 5, last enqueued NCCL work: 5";
 	static const char missing[] = "RuntimeError: [Rank 0]: Ranks 4, 5, 6 "
 				      "failed to pass monitoredBarrier";
 
@@ -50,16 +53,31 @@ static void who_never_came_is_named(void **state)
 	says(&w, 9, "0", 90, 90);
 	judged(&w, 118, "3, 9", "");
 	/* the last word counts, whatever the order */
-	says(&w, 0, "ID 0", 118, 118);
-	says(&w, 1, "ID 0", 110, 117);
-	says(&w, 1, "ID 0", 118, 118);
+	says(&w, 0, "ID 0 PG GUID 0(default_pg)", 118, 118);
+	says(&w, 1, "ID 0 PG GUID 0(default_pg)", 110, 117);
+	says(&w, 1, "ID 0 PG GUID 0", 118, 118);
 	judged(&w, 118, "", "");
+	/* the ID is one of the process: these are two groups of two ranks */
+	says(&w, 0, "ID 11 PG GUID 31(tp)", 300, 300);
+	says(&w, 1, "ID 11 PG GUID 31(tp)", 300, 300);
+	says(&w, 14, "ID 11 PG GUID 38(tp)", 215, 215);
+	says(&w, 15, "ID 11 PG GUID 38(tp)", 215, 215);
+	judged(&w, 300, "", "");
+	/* of no known group, and of a rank within its group */
+	says(&w, 0, "ID 2", 9, 9);
+	works_line(&w, group_rank, sizeof(group_rank) - 1, 1);
+	judged(&w, 0, "", "");
 	/* of a job of six, three say nothing */
 	works_line(&w, places, strlen(places), 2);
 	says(&w, 0, "0", 7, 7);
 	says(&w, 2, "0", 7, 7);
 	says(&w, 5, "0", 7, 8);
 	judged(&w, 7, "", "1, 3, 4");
+	/* the members of other groups are not known */
+	works_line(&w, places, strlen(places), 2);
+	says(&w, 0, "3", 7, 7);
+	says(&w, 2, "3", 7, 7);
+	judged(&w, 7, "", "");
 	/* groups count by themselves */
 	says(&w, 0, "1", 500, 500);
 	says(&w, 1, "1", 500, 500);
