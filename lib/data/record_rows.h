@@ -120,7 +120,14 @@ extern const struct schema schema_gpu;
 	TEXT(stuck_in, 100, "name of that thread, and its kernel function") \
 	TEXT(gpu_throttled, 48, "why that GPU's clocks were usually low") \
 	REAL(gpu_clock_MHz, "clock of its SMs") \
-	TEXT(kernel_stack, 400, "kernel stack of stuck_tid or the main thread")
+	TEXT(kernel_stack, 400, \
+	     "kernel stack of stuck_tid or the main thread") \
+	TEXT(threads, 160, "kernel functions in which its threads wait") \
+	INT(switches, "times that its main thread slept during the watch") \
+	INT(unread_B, "bytes in its TCP sockets that it has not read") \
+	INT(unsent_B, "bytes in its TCP sockets that are not acknowledged") \
+	INT(local_ranks, "ranks on its node, by its environment") \
+	TEXT(store, 96, "rendezvous store, by its environment")
 struct hang_row {
 	RECORD_FIELDS(HANG_COLUMNS)
 };

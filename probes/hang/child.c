@@ -426,8 +426,9 @@ static struct hang_row new_row(const struct look *l, const char *node,
 		.gpu_sm_pct = NAN, .gpu_warp_pct = NAN, .gpu_link_MiB_s = NAN,
 		.gpu_clock_MHz = NAN,
 		.swapped_B = RECORD_NONE, .faults = RECORD_NONE,
-		.stuck_tid = RECORD_NONE,
-		.outcome = OUTCOME_OK,
+		.stuck_tid = RECORD_NONE, .switches = RECORD_NONE,
+		.unread_B = RECORD_NONE, .unsent_B = RECORD_NONE,
+		.local_ranks = RECORD_NONE, .outcome = OUTCOME_OK,
 	};
 
 	STR_COPY(row.node, node);
@@ -448,26 +449,47 @@ static void set_comm(struct hang_row *row, const struct ras_rank *r)
 	row->async_error = r->async_error;
 }
 
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < 0 || b < 0 ? RECORD_NONE : a < b ? a : b;
+}
+
+/** Fill in what both looks at @p have. */
+static void set_looks(const struct look *l, const struct proc *p,
+		      struct hang_row *row)
+{
+	const struct proc_look *first = &p->first, *last = &p->last;
+	bool same = first->started == last->started;
+
+	row->cpu = proc_cpu(p);
+	STR_COPY(row->command, first->command);
+	row->state[0] = same ? last->state : 'X';
+	/* in one place all the time, or nowhere in particular */
+	if (strcmp(first->waits_in, last->waits_in) == 0) {
+		STR_COPY(row->waits_in, last->waits_in);
+	}
+	if (same && row->state[0] != 'X') {
+		row->faults = last->faults - first->faults;
+		row->swapped_B = last->swapped_B >= 0 ? last->swapped_B :
+							RECORD_NONE;
+		row->switches = last->switches - first->switches;
+		row->unread_B = least(first->unread_B, last->unread_B);
+		row->unsent_B = least(first->unsent_B, last->unsent_B);
+		proc_threads(l->root, p->pid, row->threads,
+			     sizeof(row->threads));
+	}
+	row->local_ranks = p->local > 0 ? p->local : RECORD_NONE;
+	STR_COPY(row->store, p->store);
+}
+
 /** Report @p.  @r is its rank by the last answer, @first by the first one; both
  *  NULL without one. */
 static void say_row(const struct look *l, const struct proc *p,
 		    const struct ras_rank *first, const struct ras_rank *r)
 {
 	struct hang_row row = new_row(l, l->node, p->rank, p->pid);
-	bool same = p->first.started == p->last.started;
 
-	row.cpu = proc_cpu(p);
-	STR_COPY(row.command, p->first.command);
-	row.state[0] = same ? p->last.state : 'X';
-	/* in one place all the time, or nowhere in particular */
-	if (strcmp(p->first.waits_in, p->last.waits_in) == 0) {
-		STR_COPY(row.waits_in, p->last.waits_in);
-	}
-	if (same && row.state[0] != 'X') {
-		row.faults = p->last.faults - p->first.faults;
-		row.swapped_B = p->last.swapped_B >= 0 ? p->last.swapped_B :
-							 RECORD_NONE;
-	}
+	set_looks(l, p, &row);
 	read_kernel_stack(l, p, row.kernel_stack);
 	if (p->stuck.tid > 0) {
 		row.stuck_tid = p->stuck.tid;
@@ -654,6 +676,7 @@ static void look_at_ranks(struct look *l, bool first)
 			proc_note_blocked(l->root, p);
 		}
 		proc_look(l->root, p->pid, first ? &p->first : &p->last);
+		proc_sockets(l->root, p->pid, first ? &p->first : &p->last);
 		if (!first) {
 			proc_find_stuck(l->root, p);
 		}

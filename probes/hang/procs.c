@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,7 +148,88 @@ const char *stacks_read(struct procs *p, int64_t deadline_ns)
 #define READ_S	  1		/* for the memory map of one */
 #define MUTE_MAX  3		/* then the others are not looked at */
 
+/* ---- its sockets --------------------------------------------------------- */
+
+#define SOCKETS_MAX 4096	/* of a process */
+#define TABLE_MAX   (4 << 20)
+
+static int by_number(const void *a, const void *b)
+{
+	const unsigned long *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/** The inodes of the sockets of @pid, sorted, up to SOCKETS_MAX; their number,
+ *  0 where this may not be read. */
+static size_t list_sockets(const char *root, int64_t pid, unsigned long *inodes)
+{
+	char path[PATH_MAX], link[64];
+	struct dirent *entry;
+	size_t n = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%.2000s/proc/%" PRId64 "/fd", root, pid);
+	dir = opendir(path);
+	while (dir && n < SOCKETS_MAX && (entry = readdir(dir))) {
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, link,
+					 sizeof(link) - 1);
+
+		link[len > 0 ? len : 0] = '\0';
+		n += sscanf(link, "socket:[%lu]", &inodes[n]) == 1;
+	}
+	if (dir) {
+		closedir(dir);
+	}
+	qsort(inodes, n, sizeof(*inodes), by_number);
+	return n;
+}
+
+/* sock_diag(7) has the sockets of the caller's network namespace alone. */
+void proc_sockets(const char *root, int64_t pid, struct proc_look *l)
+{
+	static const char *const tables[] = { "tcp", "tcp6" };
+	unsigned long *inodes = calloc(SOCKETS_MAX + 1, sizeof(*inodes));
+	size_t n = inodes ? list_sockets(root, pid, inodes) : 0;
+
+	l->unread_B = l->unsent_B = n > 0 ? 0 : -1;
+	for (size_t i = 0; i < 2 && n > 0; i++) {
+		char *table = sysfile_whole(TABLE_MAX, "%s/proc/%" PRId64
+					    "/net/%s", root, pid, tables[i]);
+		char *save = NULL, *line;
+
+		line = table ? strtok_r(table, "\n", &save) : NULL;
+		for (; line; line = strtok_r(NULL, "\n", &save)) {
+			unsigned int state, unsent, unread;
+			unsigned long inode;
+
+			/* of a listener the queue has connections */
+			if (sscanf(line, " %*d: %*s %*s %x %x:%x %*s %*s %*u "
+				   "%*d %lu", &state, &unsent, &unread,
+				   &inode) == 4 && state != TCP_LISTEN &&
+			    bsearch(&inode, inodes, n, sizeof(inode),
+				    by_number)) {
+				l->unread_B += unread;
+				l->unsent_B += unsent;
+			}
+		}
+		free(table);
+	}
+	free(inodes);
+}
+
 /* ---- one of them --------------------------------------------------------- */
+
+static int64_t count_in(const char *status, const char *key)
+{
+	char text[24];
+	int64_t n;
+
+	return sysfile_value(status, key, text, sizeof(text)) &&
+			       units_parse_int(text, 0, INT64_MAX / 2, &n,
+					       NULL) == 0 ?
+		       n : 0;
+}
 
 int proc_look(const char *root, int64_t pid, struct proc_look *l)
 {
@@ -157,6 +239,7 @@ int proc_look(const char *root, int64_t pid, struct proc_look *l)
 	int64_t kib;
 
 	*l = (struct proc_look){ .state = 'X', .swapped_B = -1,
+				 .unread_B = -1, .unsent_B = -1,
 				 .at_ns = clock_now_ns() };
 	if (sysfile_read(stat, sizeof(stat), "%s/proc/%" PRId64 "/stat", root,
 			 pid) < 0) {
@@ -178,6 +261,7 @@ int proc_look(const char *root, int64_t pid, struct proc_look *l)
 	l->faults = (int64_t)faults;
 	sysfile_read(status, sizeof(status), "%s/proc/%" PRId64 "/status", root,
 		     pid);
+	l->switches = count_in(status, "voluntary_ctxt_switches");
 	if (sysfile_value(status, "VmSwap", name, sizeof(name))) {
 		name[strcspn(name, " ")] = '\0';
 		if (units_parse_int(name, 0, INT64_MAX >> 10, &kib, NULL) ==
@@ -208,17 +292,6 @@ double proc_cpu(const struct proc *p)
 /* ---- its threads --------------------------------------------------------- */
 
 #define THREADS_MAX 1024
-
-static int64_t count_in(const char *status, const char *key)
-{
-	char text[24];
-	int64_t n;
-
-	return sysfile_value(status, key, text, sizeof(text)) &&
-			       units_parse_int(text, 0, INT64_MAX / 2, &n,
-					       NULL) == 0 ?
-		       n : 0;
-}
 
 /** False unless thread @tid of @pid is there, and in state D. */
 static bool read_blocked(const char *root, int64_t pid, const char *tid,
@@ -273,6 +346,57 @@ void proc_find_stuck(const char *root, struct proc *p)
 	}
 }
 
+#define PLACES_MAX 32		/* more kinds of them are not told apart */
+
+/** Kernel functions, and how many threads wait in each. */
+struct place {
+	char name[64];
+	int threads;
+};
+
+static int by_threads(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	return x->threads != y->threads ? y->threads - x->threads :
+					  strcmp(x->name, y->name);
+}
+
+void proc_threads(const char *root, int64_t pid, char *buf, size_t size)
+{
+	char (*tids)[64] = calloc(THREADS_MAX, sizeof(*tids)), name[64];
+	size_t n = tids ? sysfile_list(tids, THREADS_MAX, "%s/proc/%" PRId64
+				       "/task", root, pid) : 0, kinds = 0;
+	struct place places[PLACES_MAX];
+	struct str out = STR_INIT;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t k = 0;
+
+		sysfile_read(name, sizeof(name), "%s/proc/%" PRId64
+			     "/task/%s/wchan", root, pid, tids[i]);
+		while (k < kinds && strcmp(places[k].name, name) != 0) {
+			k++;
+		}
+		if (!name[0] || strcmp(name, "0") == 0 || k == PLACES_MAX) {
+			continue;
+		}
+		if (k == kinds) {
+			STR_COPY(places[kinds].name, name);
+			places[kinds++].threads = 0;
+		}
+		places[k].threads++;
+	}
+	qsort(places, kinds, sizeof(*places), by_threads);
+	for (size_t k = 0; k < kinds; k++) {
+		str_addf(&out, "%s%s %d", k ? ", " : "", places[k].name,
+			 places[k].threads);
+	}
+	str_copy(buf, size, str_text(&out));
+	str_release(&out);
+	free(tids);
+}
+
 /* ---- its children -------------------------------------------------------- */
 
 void proc_children(const char *root, int64_t pid, char *buf, size_t size)
@@ -316,14 +440,15 @@ void proc_children(const char *root, int64_t pid, char *buf, size_t size)
  *  number of ranks, a launcher's own names first: it also has those of the
  *  Slurm that started it. */
 static const struct {
-	const char *rank, *world;
+	const char *rank, *world, *local, *locals;
 } env_names[] = {
-	{ "RANK", "WORLD_SIZE" },
-	{ "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
-	{ "PMIX_RANK", "PMIX_SIZE" },
-	{ "PMI_RANK", "PMI_SIZE" },
-	{ "FLUX_TASK_RANK", "FLUX_JOB_SIZE" },
-	{ "SLURM_PROCID", "SLURM_NTASKS" },
+	{ "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE" },
+	{ "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+	  "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE" },
+	{ "PMIX_RANK", "PMIX_SIZE", NULL, NULL },
+	{ "PMI_RANK", "PMI_SIZE", NULL, NULL },
+	{ "FLUX_TASK_RANK", "FLUX_JOB_SIZE", NULL, NULL },
+	{ "SLURM_PROCID", "SLURM_NTASKS", NULL, NULL },
 };
 
 static bool is_below(const char *root, int64_t pid, int64_t above)
@@ -353,7 +478,8 @@ struct proc *procs_add(struct procs *p, int64_t pid)
 		return NULL;
 	}
 	p->list = list;
-	list[p->n] = (struct proc){ .pid = pid, .rank = -1, .world = -1 };
+	list[p->n] = (struct proc){ .pid = pid, .rank = -1, .world = -1,
+				    .local = -1 };
 	return &list[p->n++];
 }
 
@@ -364,16 +490,47 @@ struct candidate {
 	bool has;
 };
 
+/** Read which rank of how many the process is from its environment @vars. */
+static void read_rank(const char *vars, size_t len, struct proc *p)
+{
+	const size_t n = sizeof(env_names) / sizeof(env_names[0]);
+
+	for (size_t i = 0; i < n && p->rank < 0; i++) {
+		const char *rank = process_env(vars, len, env_names[i].rank);
+		int64_t local, locals;
+
+		if (units_parse_int(rank, 0, INT32_MAX, &p->rank, NULL) < 0) {
+			continue;
+		}
+		p->rank_own = i == 0;
+		units_parse_int(process_env(vars, len, env_names[i].world), 1,
+				INT32_MAX, &p->world, NULL);
+		/* in a row, and not by turns over the nodes */
+		if (env_names[i].local &&
+		    units_parse_int(process_env(vars, len, env_names[i].local),
+				    0, INT16_MAX, &local, NULL) == 0 &&
+		    units_parse_int(process_env(vars, len, env_names[i].locals),
+				    1, INT16_MAX, &locals, NULL) == 0 &&
+		    p->rank % locals == local) {
+			p->local = locals;
+		}
+	}
+}
+
 /* Find out whether the process maps a library that ranks map and, if it does,
  * read its environment. */
 static void *identify(void *arg)
 {
-	static const char *const names[] = { "/libnccl.so", "/libcuda.so",
-					     "/libtorch_cuda.so" };
+	static const char *const names[] = {
+		"/libnccl.so", "/libcuda.so", "/libtorch_cuda.so",
+		"/libtorch_cpu.so", "/libgloo", "/libmpi.so", "/libmpi_",
+		"/libucp.so", "/libucc.so",
+	};
 	struct candidate *c = arg;
 	struct proc *p = &c->p;
 	char *maps = sysfile_whole(MAPS_MAX, "%s/proc/%" PRId64 "/maps",
 				   c->root, p->pid);
+	const char *store;
 	char *vars;
 	size_t len;
 	int got;
@@ -391,16 +548,11 @@ static void *identify(void *arg)
 				  p->pid) :
 		     -1;
 	len = got > 0 ? (size_t)got : 0;
-	for (size_t i = 0;
-	     i < sizeof(env_names) / sizeof(env_names[0]) && p->rank < 0; i++) {
-		const char *rank = process_env(vars, len, env_names[i].rank);
-
-		if (units_parse_int(rank, 0, INT32_MAX, &p->rank, NULL) == 0) {
-			p->rank_own = i == 0;
-			units_parse_int(
-				process_env(vars, len, env_names[i].world), 1,
-				INT32_MAX, &p->world, NULL);
-		}
+	read_rank(vars, len, p);
+	store = process_env(vars, len, "MASTER_ADDR");
+	if (store[0]) {
+		snprintf(p->store, sizeof(p->store), "%.80s:%.10s", store,
+			 process_env(vars, len, "MASTER_PORT"));
 	}
 	STR_COPY(p->job, process_env(vars, len, "SLURM_JOB_ID"));
 	STR_COPY(p->ras_addr, process_env(vars, len, "NCCL_RAS_ADDR"));
@@ -422,7 +574,8 @@ static int consider(const char *root, const char *job, int64_t pid,
 	}
 	STR_COPY(c->root, root);
 	c->has = false;
-	c->p = (struct proc){ .pid = pid, .rank = -1, .world = -1 };
+	c->p = (struct proc){ .pid = pid, .rank = -1, .world = -1,
+			      .local = -1 };
 	if (!within(READ_S, identify, c)) {
 		return 1;	/* it still has @c */
 	}

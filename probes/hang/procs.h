@@ -54,6 +54,8 @@ struct proc_look {
 	int64_t started;	/* ticks after the boot: tells it from another
 				 * one of its number */
 	int64_t faults;		/* pages that were read from disk, so far */
+	int64_t switches;	/* how often its main thread has slept */
+	int64_t unread_B, unsent_B;	/* in its TCP sockets; -1 = not known */
 	int64_t swapped_B;	/* -1 = not known */
 	char command[32];
 	char waits_in[64];	/* in the kernel; "" = it does not wait, or this
@@ -68,6 +70,9 @@ struct proc {
 	int64_t world;		/* how many ranks, the same way; -1 */
 	char job[32];		/* SLURM_JOB_ID, "" = none, or not readable */
 	char ras_addr[96];	/* NCCL_RAS_ADDR, "" = not set */
+	char store[96];		/* "MASTER_ADDR:MASTER_PORT", "" = not set */
+	int64_t local;		/* ranks on its node, which are numbered in a
+				 * row; -1 */
 	struct proc_look first, last;
 	struct proc_thread blocked[PROC_BLOCKED];	/* at the first one */
 	size_t n_blocked;
@@ -83,7 +88,8 @@ struct procs {
 	int mute;		/* processes that could not be read */
 };
 
-/** Below @root ("" = /): -1 when there is no such process, and @l says 'X'. */
+/** Below @root ("" = /): -1 when there is no such process, and @l says 'X'.
+ *  Sockets are left to proc_sockets(). */
 int proc_look(const char *root, int64_t pid, struct proc_look *l);
 
 /**
@@ -102,6 +108,14 @@ struct proc *procs_add(struct procs *p, int64_t pid);
  *  forked and which has its rank from there. */
 void procs_keep_ranks(struct procs *p);
 void procs_release(struct procs *p);
+
+/** Bytes that wait in the TCP connections of @pid, by the tables of its network
+ *  namespace, into @l. */
+void proc_sockets(const char *root, int64_t pid, struct proc_look *l);
+
+/** "futex_wait_queue 12, ep_poll 3": where the threads of @pid wait, the most
+ *  frequent place first; "" where this may not be read. */
+void proc_threads(const char *root, int64_t pid, char *buf, size_t size);
 
 /** Its threads in state D, before the first look, and which of them is still in
  *  the same sleep, after the last one. */

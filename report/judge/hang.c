@@ -66,6 +66,9 @@ void hang_find_far(const struct run *run, struct hang_rows *rows)
  *  a collective 0.01. */
 #define IDLE_CPU 0.1
 #define SPIN_CPU 0.8
+/** Times that the main thread of a process slept meanwhile: one that polls
+ *  sleeps more often. */
+#define POLL_SWITCHES 4
 /** Pages read back while watched: a process that waits for its memory. */
 #define SWAP_FAULTS 20
 /** Maximum collectives that a slow rank begins while it is watched: in a job of
@@ -108,6 +111,31 @@ static bool has_stuck_thread(const struct hang_row *r)
 static bool is_throttled(const struct hang_row *r)
 {
 	return r->gpu_throttled[0] && !hang_gpu_rests(r);
+}
+
+/** Returns true if the main thread is where a thread waits for another thread,
+ *  a socket or a poll: the places of a rank that waits for other ranks. */
+static bool is_in_wait(const struct hang_row *r)
+{
+	static const char *const places[] = {
+		"futex_", "do_futex", "ep_poll", "do_epoll", "poll_", "do_poll",
+		"do_sys_poll", "do_select", "wait_woken", "sk_", "tcp_",
+		"inet_", "unix_", "__skb", "skb_", "sock_",
+	};
+	bool in = false;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		in = in || str_starts(r->waits_in, places[i]);
+	}
+	return in && is_idle(r);
+}
+
+/** Returns true if the process sleeps for a reason of its own, all the time: a
+ *  loop that polls wakes up more often. */
+static bool is_asleep(const struct hang_row *r)
+{
+	return is_idle(r) && r->waits_in[0] && !is_in_wait(r) &&
+	       !(r->switches > POLL_SWITCHES);
 }
 
 static bool is_swapped(const struct hang_row *r)
@@ -180,7 +208,7 @@ static const struct hang_cause *cause_of(const struct hang_row *r)
 static void add_evidence(const struct hang_row *r, struct finding *f)
 {
 	char calls[160] = "", cpu[32] = "", gpu[80] = "", wide[32] = "";
-	char clock[80] = "", stuck[300] = "";
+	char clock[80] = "", stuck[300] = "", rest[320] = "";
 
 	if (r->comm[0]) {
 		snprintf(calls, sizeof(calls), ": %s",
@@ -208,11 +236,28 @@ static void add_evidence(const struct hang_row *r, struct finding *f)
 			 r->stuck_in, r->kernel_stack[0] ? " < " : "",
 			 r->kernel_stack);
 	}
-	finding_add_evidence(f, "rank %" PRId64 "%s, state %s%s%s%s%s%s%s%s%s%s",
+	if (!r->comm[0] && r->threads[0]) {
+		snprintf(rest, sizeof(rest), "; threads: %s", r->threads);
+	}
+	if (r->unread_B > 0 || r->unsent_B > 0) {
+		const size_t len = strlen(rest);
+
+		snprintf(rest + len, sizeof(rest) - len, "; sockets: %" PRId64
+			 " B unread, %" PRId64 " B unsent", r->unread_B,
+			 r->unsent_B);
+	}
+	if (!r->comm[0] && r->store[0]) {
+		const size_t len = strlen(rest);
+
+		snprintf(rest + len, sizeof(rest) - len, "; store %s",
+			 r->store);
+	}
+	finding_add_evidence(f, "rank %" PRId64 "%s, state %s%s%s%s%s%s%s%s%s%s"
+			     "%s",
 			     r->rank, calls, r->state,
 			     r->waits_in[0] ? " in " : "", r->waits_in, stuck,
 			     cpu, gpu, wide, clock,
-			     r->stack[0] ? ", in " : "", r->stack);
+			     r->stack[0] ? ", in " : "", r->stack, rest);
 }
 
 static struct finding *name_rank(struct hang *h, struct seat *s,
@@ -303,27 +348,89 @@ static size_t name_behind(struct hang *h)
 	return n;
 }
 
-/** If NCCL reports nothing: names the few idle ranks, if all others, the
- *  majority, spin for a GPU that may run an NCCL kernel. */
+static bool is_pair(const struct hang *h, const struct comm *c)
+{
+	bool pair = h->seats[c->seats[0]].row->comm_size == 2;
+
+	for (size_t i = 0; i < c->n; i++) {
+		pair = pair && h->seats[c->seats[i]].total == 0;
+	}
+	return pair;
+}
+
+/** Returns true if no count of NCCL tells the ranks apart: there are none, or
+ *  all agree and ranks send and receive in communicators of two, which NCCL
+ *  does not count. */
+static bool is_uncounted(const struct hang *h)
+{
+	bool counts = false, pairs = false;
+
+	for (size_t i = 0; i < h->n_comms; i++) {
+		const struct comm *c = &h->comms[i];
+
+		if (c->goes_on || c->behind > 0) {
+			return false;
+		}
+		for (size_t k = 0; k < c->n; k++) {
+			counts = counts || h->seats[c->seats[k]].total > 0;
+		}
+		pairs = pairs || is_pair(h, c);
+	}
+	return !counts || pairs;
+}
+
+/** Returns false if all ranks are idle with which process @p exchanges data: no
+ *  rank waits for it.  Communicators of two are the links of that graph. */
+static bool is_awaited(const struct hang *h, size_t p)
+{
+	bool linked = false, awaited = false;
+
+	for (size_t i = 0; i < h->n_comms; i++) {
+		const struct comm *c = &h->comms[i];
+		const struct seat *a, *b;
+
+		if (c->n != 2 || !is_pair(h, c)) {
+			continue;
+		}
+		a = &h->seats[c->seats[0]];
+		b = &h->seats[c->seats[1]];
+		if (a->process == p || b->process == p) {
+			linked = true;
+			awaited = awaited ||
+				  !is_idle(a->process == p ? b->row : a->row);
+		}
+	}
+	return awaited || !linked;
+}
+
+/** If NCCL has no counts: names the idle ranks at the end of each chain, if all
+ *  others spin for a GPU that may run an NCCL kernel.  Those are the majority,
+ *  or the idle ranks sleep for a reason of their own. */
 static size_t name_idle(struct hang *h)
 {
-	size_t idle = 0, spin = 0, n = 0;
+	size_t all = 0, idle = 0, asleep = 0, spin = 0, n = 0;
 
 	for (size_t i = 0; i < h->rows->n; i++) {
 		const struct hang_row *r = &h->rows->list[i];
 
-		idle += is_idle(r);
-		spin += (r->cpu >= SPIN_CPU || strcmp(r->state, "R") == 0) &&
-			!hang_gpu_rests(r) && !hang_computes(r);
+		if (h->seats[i].process == i) {
+			all++;
+			idle += is_idle(r);
+			asleep += is_asleep(r);
+			spin += (r->cpu >= SPIN_CPU ||
+				 strcmp(r->state, "R") == 0) &&
+				!hang_gpu_rests(r) && !hang_computes(r);
+		}
 	}
-	if (idle + spin < h->rows->n || idle >= spin ||
+	if (idle + spin < all || spin < 2 - (idle < spin) ||
+	    (idle >= spin && asleep < idle) || !is_uncounted(h) ||
 	    hang_goes_on(h->rows)) {
 		return 0;
 	}
 	for (size_t i = 0; i < h->rows->n; i++) {
 		struct seat *s = &h->seats[i];
 
-		if (s->row->comm[0] == '\0' && is_idle(s->row)) {
+		if (s->process == i && is_idle(s->row) && is_awaited(h, i)) {
 			const struct hang_cause *c = cause_of(s->row);
 			char says[200];
 
@@ -332,6 +439,49 @@ static size_t name_idle(struct hang *h)
 			name_rank(h, s, c->code, says);
 			n++;
 		}
+	}
+	return n;
+}
+
+/** If no rank spins, as with Gloo or MPI: names the few ranks that sleep for a
+ *  reason of their own or leave data unread, while most wait for a thread or a
+ *  socket; or the only one that computes, on no GPU. */
+static size_t name_sleeper(struct hang *h)
+{
+	size_t all = 0, wait = 0, asleep = 0, deaf = 0, busy = 0, n = 0;
+
+	for (size_t i = 0; i < h->rows->n; i++) {
+		const struct hang_row *r = h->seats[i].row;
+
+		if (h->seats[i].process == i) {
+			all++;
+			wait += is_in_wait(r);
+			asleep += is_asleep(r);
+			deaf += is_idle(r) && r->unread_B > 0;
+			busy += r->cpu >= SPIN_CPU && r->gpu == RECORD_NONE &&
+				r->comm[0] == '\0';
+		}
+	}
+	deaf = asleep == 0 && busy == 0 && wait == all && deaf == 1;
+	busy = asleep == 0 && busy == 1 && wait == all - 1;
+	if (all < 2 || (asleep == 0 && !deaf && !busy) ||
+	    (!deaf && (wait < all - wait || wait < 2)) || !is_uncounted(h) ||
+	    (asleep > 0 && wait + asleep < all) || hang_goes_on(h->rows)) {
+		return 0;
+	}
+	for (size_t i = 0; i < h->rows->n; i++) {
+		struct seat *s = &h->seats[i];
+		const struct hang_cause *c = cause_of(s->row);
+		char says[200];
+
+		if (s->process != i ||
+		    !(deaf ? s->row->unread_B > 0 : !is_in_wait(s->row))) {
+			continue;
+		}
+		snprintf(says, sizeof(says), "%s%s, while the others wait for "
+			 "data", c->says, deaf ? " with data unread" : "");
+		name_rank(h, s, c->code, says);
+		n++;
 	}
 	return n;
 }
@@ -399,13 +549,133 @@ static void warn_slow(struct hang *h)
 	}
 }
 
-/** Reports what is left to say when no rank is named. */
-static void say_undecided(struct hang *h)
+/** Adds a rank to the list @out unless it has EVIDENCE_MAX of them. */
+static void add_rank(struct str *out, size_t *n, int64_t rank)
 {
-	/* what all ranks of all communicators have begun, if they agree */
-	const char *all = h->rows->n > 0 ? h->rows->list[0].calls_later : NULL;
+	if ((*n)++ < EVIDENCE_MAX) {
+		str_addf(out, "%s%" PRId64, *n > 1 ? ", " : "", rank);
+	} else if (*n == EVIDENCE_MAX + 1) {
+		str_add(out, ", ...");
+	}
+}
+
+/** Adds to the finding of the first of several ranks that were named for the
+ *  same reason, in the same place, which ones these are. */
+static void say_group(struct hang *h)
+{
+	for (size_t i = 0; i < h->rows->n; i++) {
+		const struct hang_row *r = h->seats[i].row;
+		const struct hang_cause *c = cause_of(r);
+		struct str ranks = STR_INIT;
+		size_t n = 0, first = h->rows->n;
+
+		for (size_t k = 0; k < h->rows->n && r->waits_in[0]; k++) {
+			const struct seat *s = &h->seats[k];
+
+			if (s->named && s->process == k &&
+			    cause_of(s->row) == c &&
+			    strcmp(s->row->waits_in, r->waits_in) == 0) {
+				first = n == 0 ? k : first;
+				add_rank(&ranks, &n, s->row->rank);
+			}
+		}
+		for (size_t k = 0; k < h->v->n && first == i && n > 1; k++) {
+			struct finding *f = &h->v->findings[k];
+
+			if (f->part.kind == PART_PROCESS &&
+			    f->part.index == (int)r->rank) {
+				finding_more(f, " (a group in %s: ranks %s)",
+					     r->waits_in, str_text(&ranks));
+			}
+		}
+		str_release(&ranks);
+	}
+}
+
+/** Ranks of which no process was found although others of their node say that
+ *  they run there. */
+static bool say_missing(struct hang *h)
+{
+	struct str ranks = STR_INIT;
 	struct finding *f;
-	bool rest, run;
+	size_t n = 0;
+
+	for (size_t i = 0; i < h->rows->n && !hang_is_heard(h->rows); i++) {
+		const struct hang_row *r = h->seats[i].row;
+		const int64_t local = r->local_ranks;
+		int64_t first = local > 0 ? r->rank - r->rank % local : 0;
+		bool lowest = local > 0 && r->rank >= 0;
+
+		for (size_t k = 0; k < h->rows->n; k++) {
+			int64_t rank = h->rows->list[k].rank;
+
+			lowest = lowest && (rank < first || rank > r->rank ||
+					    (rank == r->rank && k >= i));
+		}
+		/* ranks of a node are numbered in a row */
+		for (int64_t at = first; lowest && at < first + local; at++) {
+			size_t k = 0;
+
+			while (k < h->rows->n && h->rows->list[k].rank != at) {
+				k++;
+			}
+			if (k == h->rows->n) {
+				add_rank(&ranks, &n, at);
+			}
+		}
+	}
+	if (n > 0) {
+		f = finding_add(h->v, part_of_kind(PART_CONFIG),
+				"hang_missing");
+		finding_say(f, "No process that uses NCCL, CUDA, PyTorch or "
+			    "MPI was found for %zu of the ranks on these "
+			    "nodes, and the others wait: rank %s", n,
+			    str_text(&ranks));
+	}
+	str_release(&ranks);
+	return n > 0;
+}
+
+/** Ranks that only send and receive, none of which is idle. */
+static bool say_cycle(struct hang *h)
+{
+	struct str ranks = STR_INIT;
+	struct finding *f;
+	bool wait = is_uncounted(h) && hang_gpus_between(h, HANG_BUSY_PCT, 100);
+	size_t n = 0;
+
+	for (size_t i = 0; i < h->n_comms; i++) {
+		const struct comm *c = &h->comms[i];
+
+		for (size_t k = 0; k < c->n && is_pair(h, c); k++) {
+			const struct seat *s = &h->seats[c->seats[k]];
+
+			h->seats[s->process].pair = true;
+		}
+	}
+	for (size_t i = 0; i < h->rows->n; i++) {
+		const struct seat *s = &h->seats[i];
+
+		wait = wait && !is_idle(s->row) && !hang_computes(s->row);
+		if (s->pair) {
+			add_rank(&ranks, &n, s->row->rank);
+		}
+	}
+	if (wait && n > 1) {
+		f = finding_add(h->v, part_of_kind(PART_CONFIG), "hang_cycle");
+		finding_say(f, "Ranks %s wait for each other in send or receive: "
+			    "none of them is idle, and none has started a "
+			    "collective meanwhile", str_text(&ranks));
+	}
+	str_release(&ranks);
+	return wait && n > 1;
+}
+
+/** Returns the collectives that all ranks of all communicators have begun, if
+ *  they agree, else NULL. */
+static const char *common_calls(const struct hang *h)
+{
+	const char *all = h->rows->n > 0 ? h->rows->list[0].calls_later : NULL;
 
 	for (size_t i = 0; i < h->rows->n && all; i++) {
 		const struct hang_row *r = &h->rows->list[i];
@@ -414,41 +684,69 @@ static void say_undecided(struct hang *h)
 			all = NULL;
 		}
 	}
-	rest = all && hang_gpus_between(h, 0, HANG_REST_PCT);
-	run = all && hang_gpus_between(h, HANG_BUSY_PCT, 100);
-	f = finding_add(h->v, part_of_kind(PART_CONFIG),
-			rest ? "hang_between" :
-			run ? "hang_same_call" : "hang_undecided");
+	return all;
+}
+
+/** Reports that all ranks have begun @all ("": nothing), and their GPUs work,
+ *  or @rest. */
+static void say_alike(struct hang *h, size_t n, const char *all, bool rest)
+{
+	struct finding *f = finding_add(h->v, part_of_kind(PART_CONFIG),
+					rest ? "hang_between" :
+					       "hang_same_call");
+	const char *moved = rest ? "" : hang_moved_text(h, f);
+
 	if (rest && !all[0]) {
 		finding_say(f, "None of the %zu ranks has started a "
 			    "collective: their GPUs are idle, and the program "
-			    "does something else",
-			    h->rows->n);
+			    "does something else", n);
 	} else if (rest) {
 		finding_say(f, "All %zu ranks have finished %s and started no "
 			    "further collective: their GPUs are idle, and the "
-			    "program does something else", h->rows->n, all);
-	} else if (run) {
-		const char *moved = hang_moved_text(h, f);
+			    "program does something else", n, all);
+	} else {
+		finding_say(f, "All %zu ranks %s%s%s: sizes differ, the "
+			    "network is stalled, or a GPU runs a long "
+			    "computation%s", n, all[0] ? "are in " : "",
+			    all[0] ? all : "have work on their GPUs that NCCL "
+					   "does not count",
+			    all[0] ? " with equal counts, and it does not "
+				     "finish" : "", moved);
+	}
+}
 
-		finding_say(f,
-			    "All %zu ranks are in %s with equal counts, and "
-			    "it does not finish: sizes differ, the network is "
-			    "stalled, or a GPU runs a long computation%s",
-			    h->rows->n, all, moved);
-	} else if (!hang_is_heard(h->rows)) {
-		finding_say(f,
+/** Reports what is left to say when no rank is named. */
+static void say_undecided(struct hang *h)
+{
+	const char *all = common_calls(h);
+	size_t n = 0;
+	bool rest = all && hang_gpus_between(h, 0, HANG_REST_PCT);
+	struct finding *f;
+
+	for (size_t i = 0; i < h->rows->n; i++) {
+		n += h->seats[i].process == i;
+	}
+	if (say_cycle(h) || say_missing(h)) {
+		/* it says all */
+	} else if (rest || (all && hang_gpus_between(h, HANG_BUSY_PCT, 100))) {
+		say_alike(h, n, all, rest);
+	} else {
+		f = finding_add(h->v, part_of_kind(PART_CONFIG),
+				"hang_undecided");
+		finding_say(f, hang_is_heard(h->rows) ?
+			    "No rank is making progress, and the evidence "
+			    "does not show which rank the %zu process%s wait "
+			    "for" :
 			    "NCCL does not report whether the job makes "
 			    "progress, and no evidence from its %zu process%s "
-			    "singles out a rank",
-			    h->rows->n, h->rows->n == 1 ? "" : "es");
-	} else {
-		finding_say(f, "No rank is making progress, and the evidence "
-			    "does not show which rank the %zu processes wait "
-			    "for", h->rows->n);
+			    "singles out a rank", n, n == 1 ? "" : "es");
 	}
-	for (size_t i = 0; i < h->rows->n && i < EVIDENCE_MAX; i++) {
-		add_evidence(&h->rows->list[i], f);
+	f = &h->v->findings[h->v->n - 1];
+	for (size_t i = 0, k = 0; i < h->rows->n && k < EVIDENCE_MAX; i++) {
+		if (h->seats[i].process == i) {
+			add_evidence(&h->rows->list[i], f);
+			k++;
+		}
 	}
 }
 
@@ -469,8 +767,8 @@ static size_t name_gpu(struct hang *h)
 
 /** The most certain step first: only its ranks are named. */
 static size_t (*const steps[])(struct hang *h) = {
-	name_hard, name_behind, name_idle, name_thread, hang_host_findings,
-	name_gpu,
+	name_hard, name_behind, name_idle, name_sleeper, name_thread,
+	hang_host_findings, name_gpu,
 };
 
 int hang_judge(const struct run *run, const struct hang_rows *rows,
@@ -509,6 +807,8 @@ int hang_judge(const struct run *run, const struct hang_rows *rows,
 	}
 	if (named == 0) {
 		warn_slow(&h);
+	} else if (named > 1) {
+		say_group(&h);
 	}
 	if (over && v->n == 0) {
 		struct finding *f = finding_add(v, part_of_kind(PART_CONFIG),

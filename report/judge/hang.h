@@ -60,6 +60,7 @@ struct seat {
 	/* of a process: in any communicator it ... */
 	bool victim;		/* ... waits for one that is behind */
 	bool moves;		/* ... has begun another collective meanwhile */
+	bool pair;		/* ... of two ranks sends and receives */
 };
 
 #define NO_COMM SIZE_MAX

@@ -40,7 +40,9 @@ static struct hang_row rank(int n, const char *changes)
 		.comm_size = RANKS, .calls = "AllReduce 21",
 		.calls_later = "AllReduce 21", .outcome = OUTCOME_OK,
 		.gpu_sm_pct = NAN, .gpu_warp_pct = NAN,
-		.stuck_tid = RECORD_NONE,
+		.stuck_tid = RECORD_NONE, .switches = 0,
+		.unread_B = RECORD_NONE, .unsent_B = RECORD_NONE,
+		.local_ranks = RECORD_NONE,
 	};
 
 	while (*changes) {
@@ -206,6 +208,157 @@ static void what_is_not_decided_is_said(void **state)
 		verdict_release(&v);
 		run_release(&r);
 	}
+}
+
+#define PAIR "comm_size 2;calls ;calls_later ;"
+#define IDLES "state S;cpu 0;waits_in futex_wait_queue;"
+#define ROWS 8
+
+/** A pipeline of four in the communicators 0-1, 1-2, 2-3, and with @cycle 3-0,
+ *  of which @is says what each rank does: "w" waits in NCCL, "i" is idle, "s"
+ *  sleeps.  Returns the rows. */
+static size_t pipeline(struct hang_row *rows, const char *is, bool cycle)
+{
+	size_t n = 0;
+
+	for (int c = 0; c < 3 + cycle; c++) {
+		for (int end = 0; end < 2; end++) {
+			int r = (c + end) % RANKS;
+			char changes[200];
+
+			snprintf(changes, sizeof(changes), PAIR
+				 "comm 0x%d;comm_rank %d;%s", c, end,
+				 is[r] == 'i' ? IDLES :
+				 is[r] == 's' ? "state S;cpu 0;"
+						"waits_in hrtimer_nanosleep" :
+						"");
+			rows[n++] = rank(r, changes);
+		}
+	}
+	return n;
+}
+
+/* RAS does not count send and receive. */
+static void the_end_of_a_pipeline_is_named(void **state)
+{
+	static const struct {
+		const char *is, *named;
+		bool cycle;
+	} cases[] = {
+		{ .is = "iwww", .named = "rank_asleep 0" },
+		{ .is = "wiww", .named = "rank_asleep 1" },
+		{ .is = "wwiw", .named = "rank_asleep 2" },
+		{ .is = "wwwi", .named = "rank_asleep 3" },
+		{ .is = "wwis", .named = "" },	/* too few wait */
+		/* 3 waits for 2, which is not of those that wait */
+		{ .is = "wssw", .named = "rank_asleep 1, rank_asleep 2" },
+		{ .is = "wiiw", .named = "" },
+		{ .is = "iiii", .named = "" },
+		{ .is = "wwww", .named = "" },
+		{ .is = "wwww", .named = "", .cycle = true },
+		{ .is = "wwsw", .named = "rank_asleep 2", .cycle = true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hang_row rows[ROWS];
+		size_t n = pipeline(rows, cases[i].is, cases[i].cycle);
+
+		expect(rows, n, cases[i].named, cases[i].named[0] ?
+			       VERDICT_FAIL : VERDICT_UNKNOWN);
+	}
+}
+
+/** Judge @n rows that name no rank, and compare the finding. */
+static void undecided(struct hang_row *list, size_t n, const char *code,
+		      const char *says)
+{
+	const struct hang_rows rows = { .list = list, .n = n };
+	struct verdict v;
+	struct run r;
+
+	fake_run(&r, 1, 1, 1);
+	r.n_ranks = 0;
+	assert_int_equal(hang_judge(&r, &rows, &v), 0);
+	assert_int_equal(v.n, 1);
+	assert_string_equal(v.findings[0].code, code);
+	assert_non_null(strstr(v.findings[0].says, says));
+	assert_int_equal(v.status, VERDICT_UNKNOWN);
+	verdict_release(&v);
+	run_release(&r);
+}
+
+/* A rank counts once, whatever its communicators; no name is empty. */
+static void a_circle_is_named_with_its_ranks(void **state)
+{
+	struct hang_row rows[ROWS];
+
+	(void)state;
+	undecided(rows, pipeline(rows, "wwww", true), "hang_cycle",
+		  "Ranks 0, 1, 2, 3 wait for each other");
+	for (int i = 0; i < 6; i++) {
+		rows[i] = rank(i % RANKS, "calls ;calls_later ;comm 0x7");
+	}
+	undecided(rows, 6, "hang_same_call", "All 4 ranks have work");
+}
+
+#define CPU_JOB UNTOLD "gpu -9223372036854775808;gpu_busy_pct nan;" \
+		"gpu_power_W nan;"
+
+/* Gloo and MPI: no GPU, no RAS. */
+static void the_one_that_sleeps_elsewhere_is_named(void **state)
+{
+	static const struct {
+		const char *others, *odd, *named;
+	} cases[] = {
+		{ IDLES, SLEEPS "waits_in hrtimer_nanosleep", "rank_asleep 3" },
+		{ IDLES, SLEEPS "waits_in pipe_read", "rank_waits_file 3" },
+		{ IDLES, SLEEPS "waits_in do_wait;children 1 Z",
+		  "rank_child_dead 3" },
+		{ IDLES, "waits_in ;cpu 1", "rank_computes 3" },
+		{ IDLES "waits_in ep_poll", SLEEPS "waits_in hrtimer_nanosleep",
+		  "rank_asleep 3" },
+		/* it polls, and answers when it is asked */
+		{ IDLES, SLEEPS "waits_in hrtimer_nanosleep;switches 20", "" },
+		{ IDLES, IDLES, "" },
+		{ IDLES, IDLES "waits_in ep_poll", "" },
+		{ IDLES, IDLES "unread_B 4096", "rank_asleep 3" },
+		{ IDLES "unread_B 64", IDLES "unread_B 4096", "" },
+		/* all sleep */
+		{ SLEEPS "waits_in hrtimer_nanosleep",
+		  SLEEPS "waits_in hrtimer_nanosleep", "" },
+		{ "waits_in ;cpu 1", IDLES, "rank_asleep 3" },
+		{ "state S;waits_in ;cpu 0.4",
+		  SLEEPS "waits_in hrtimer_nanosleep", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hang_row rows[RANKS];
+
+		for (int r = 0; r < RANKS; r++) {
+			char all[400];
+
+			snprintf(all, sizeof(all), CPU_JOB "%s",
+				 r == 3 ? cases[i].odd : cases[i].others);
+			rows[r] = rank(r, all);
+		}
+		expect(rows, RANKS, cases[i].named, cases[i].named[0] ?
+			       VERDICT_FAIL : VERDICT_UNKNOWN);
+	}
+}
+
+static void a_rank_without_a_process_is_said(void **state)
+{
+	static const char waits[] = CPU_JOB IDLES "local_ranks 4";
+	struct hang_row rows[] = { rank(1, waits), rank(2, waits) };
+
+	(void)state;
+	undecided(rows, 2, "hang_missing", "was found for 2 of the ranks");
+	undecided(rows, 2, "hang_missing", "the others wait: rank 0, 3");
+	STR_COPY(rows[0].node, "n1");
+	rows[0].local_ranks = rows[1].local_ranks = RECORD_NONE;
+	undecided(rows, 2, "hang_undecided", "from its 2 processes");
 }
 
 /** "gpu 3 xid, rank_oom 2": what @v has found. */
@@ -605,6 +758,10 @@ int main(void)
 		cmocka_unit_test(the_odd_one_is_named),
 		cmocka_unit_test(the_GPU_that_differs_is_named),
 		cmocka_unit_test(what_is_not_decided_is_said),
+		cmocka_unit_test(the_end_of_a_pipeline_is_named),
+		cmocka_unit_test(a_circle_is_named_with_its_ranks),
+		cmocka_unit_test(the_one_that_sleeps_elsewhere_is_named),
+		cmocka_unit_test(a_rank_without_a_process_is_said),
 		cmocka_unit_test(who_is_missed_elsewhere_is_gone),
 		cmocka_unit_test(without_a_majority_nobody_is_odd),
 		cmocka_unit_test(many_rows_are_judged_in_time),
