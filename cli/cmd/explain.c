@@ -121,6 +121,10 @@ static int read_folder(struct explain *x, const char *path, int depth,
 			rc = read_folder(x, str_text(&name), depth - 1, e);
 		} else if (S_ISREG(st.st_mode)) {
 			rc = read_log(x, str_text(&name), e);
+			if (rc < 0 && e->code == 0) {	/* a damaged dump */
+				explain_refuse(x, str_text(&name), e);
+				rc = 0;
+			}
 		}
 		str_release(&name);
 		free(entries[i]);

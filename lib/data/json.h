@@ -72,5 +72,13 @@ int json_print(const json_t *json, FILE *f, size_t flags);
 /** Parse @len bytes, depth-limited, no duplicate keys, an object at the top;
  *  new reference, or NULL with @e (what and where). */
 json_t *json_parse(const char *text, size_t len, struct err *e);
+/**
+ * The value of a pickle of protocol 2 to 5 that has texts, numbers, lists,
+ * tuples (as lists) and dictionaries alone; keys that are integers become
+ * texts, what is not finite null.  New reference, or NULL with @e: it is cut
+ * short, would run code, or has more than four million values.  A value may
+ * occur several times in it.
+ */
+json_t *json_parse_pickle(const void *bytes, size_t n, struct err *e);
 
 #endif

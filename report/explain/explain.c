@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "lib/base/str.h"
+#include "lib/data/json.h"
 #include "report/base/grow.h"
 
 /* ---- works --------------------------------------------------------------- */
@@ -254,6 +255,8 @@ void unknown_sort(struct unknown *u)
 #define PARTS_MAX  64
 #define MET_MAX	   4096
 #define PLACES_MAX 16384
+/** Bytes of a dump: 2,000 calls with stacks take 4 MB. */
+#define DUMP_MAX ((size_t)256 << 20)
 
 int explain_begin(struct explain *x, const struct symptoms *s, struct err *e)
 {
@@ -276,6 +279,8 @@ void explain_release(struct explain *x)
 	free(x->order);
 	free(x->places);
 	works_release(&x->works);
+	flight_release(x->flight);
+	str_release(&x->said);
 	str_release(&x->waits.behind);
 	str_release(&x->waits.silent);
 	*x = (struct explain){ 0 };
@@ -580,8 +585,43 @@ static void find_place(const struct explain *x, struct about *a)
 	}
 }
 
+/** A new file begins, to which further lines belong. */
+static void begin_file(struct explain *x, const char *name)
+{
+	struct str copy = STR_INIT;
+
+	x->lines += x->open_line;
+	x->open_line = false;
+	x->file_lines = 0;
+	x->file_time = 0;
+	x->file_unknown = false;
+	x->file_rank = about_file(name);
+	str_add(&copy, name);
+	str_harmless_from(&copy, 0, 0);
+	if (!grow_add(&x->files, &x->n_files, &copy, sizeof(copy))) {
+		str_release(&copy);
+	}
+}
+
+/** All dumps are one file, of what comparing them says. */
+static void end_dumps(struct explain *x)
+{
+	char name[64];
+
+	if (x->n_dumps > 0 && x->flight) {
+		flight_judge(x->flight, &x->said);
+	}
+	if (x->said.len > 0) {
+		snprintf(name, sizeof(name), "%zu dump%s", x->n_dumps,
+			 x->n_dumps == 1 ? "" : "s");
+		begin_file(x, name);
+		explain_feed(x, str_text(&x->said), x->said.len);
+	}
+}
+
 void explain_end(struct explain *x)
 {
+	end_dumps(x);
 	x->lines += x->open_line;
 	x->open_line = false;
 	x->order = calloc(x->n_met + 1, sizeof(*x->order));
@@ -605,39 +645,106 @@ void explain_end(struct explain *x)
 	unknown_sort(&x->unknown);
 }
 
+/** Return true if a file that begins with @text is a dump of PyTorch's flight
+ *  recorder, whole or not. */
+static bool is_dump(const char *text, size_t len)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	bool pickle = len > 2 && at[0] == 0x80 && at[1] >= 2 && at[1] <= 5;
+	bool json = len > 2 && at[strspn(text, " \t\r\n")] == '{';
+
+	return (pickle || json) &&
+	       (memmem(text, len, "collective_seq_id", 17) ||
+		(pickle && memmem(text, len, "pg_config", 9)));
+}
+
+static json_t *parse_json(const void *text, size_t len, struct err *e)
+{
+	return json_parse(text, len, e);
+}
+
+/** Read the dump that begins with the @len bytes of @text. */
+static int read_dump(struct explain *x, const char *name, const char *text,
+		     size_t len, FILE *f, struct err *e)
+{
+	struct str all = STR_INIT;
+	char *more;
+	json_t *json = NULL;
+	int rc = -1;
+
+	str_addmem(&all, text, len);
+	while (all.len < DUMP_MAX && !all.failed &&
+	       (more = str_more(&all, CHUNK))) {
+		size_t got = fread(more, 1, CHUNK, f);
+
+		str_cut(&all, all.len - CHUNK + got);
+		if (got == 0) {
+			break;
+		}
+	}
+	if (all.failed || all.len >= DUMP_MAX) {
+		err_set(e, EFBIG, "the dump has more than %zu MiB",
+			DUMP_MAX >> 20);
+	} else {
+		json = (text[0] & 0x80 ? json_parse_pickle : parse_json)(
+			str_text(&all), all.len, e);
+	}
+	x->flight = x->flight ? x->flight : flight_new();
+	if (json) {
+		rc = flight_add(x->flight, json, name, e);
+	}
+	x->n_dumps += rc == 0;
+	if (rc < 0 && e->code != ENOMEM) {
+		e->code = 0;
+	}
+	json_decref(json);
+	str_release(&all);
+	return rc;
+}
+
+void explain_refuse(struct explain *x, const char *name, const struct err *e)
+{
+	size_t from = x->said.len;
+
+	str_addf(&x->said, FLIGHT_SAYS "dump refused: %s: %s", name, e->text);
+	str_harmless_from(&x->said, from, 0);
+	str_addch(&x->said, '\n');
+}
+
 int explain_file(struct explain *x, const char *name, FILE *f, struct err *e)
 {
-	char *buf = malloc(CHUNK);
+	char *buf = malloc(CHUNK + 1);
 	size_t have = 0, got;
+	bool first = true;
 	int rc = 0;
-	struct str copy = STR_INIT;
 
 	if (!buf) {
 		return err_set(e, ENOMEM, "cannot read the log");
-	}
-	/* begin the file name: further lines belong to it */
-	x->lines += x->open_line;
-	x->open_line = false;
-	x->file_lines = 0;
-	x->file_time = 0;
-	x->file_unknown = false;
-	x->file_rank = about_file(name);
-	str_add(&copy, name);
-	str_harmless_from(&copy, 0, 0);
-	if (!grow_add(&x->files, &x->n_files, &copy, sizeof(copy))) {
-		str_release(&copy);
 	}
 	while ((got = fread(buf + have, 1, CHUNK - have, f)) > 0) {
 		const char *last;
 		size_t whole;
 
 		have += got;
+		buf[have] = '\0';
+		if (first && is_dump(buf, have)) {
+			rc = read_dump(x, name, buf, have, f, e);
+			free(buf);
+			return rc;
+		}
+		if (first) {
+			begin_file(x, name);
+		}
+		first = false;
 		last = memrchr(buf, '\n', have);
 		whole = last ? (size_t)(last - buf) + 1 :
 			have == CHUNK ? have : 0;
 		explain_feed(x, buf, whole);
 		have -= whole;
 		memmove(buf, buf + whole, have);
+	}
+	if (first) {
+		begin_file(x, name);
 	}
 	if (ferror(f)) {
 		rc = err_set(e, errno, "cannot read '%s'", name);

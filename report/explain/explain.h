@@ -110,6 +110,25 @@ struct works_verdict {
 };
 void works_judge(struct works *w, struct works_verdict *v);
 
+/* ---- flight -------------------------------------------------------------- */
+
+/** Dumps of PyTorch's flight recorder, of all ranks. */
+struct flight;
+
+/** Every line of flight_judge() begins so. */
+#define FLIGHT_SAYS "flight recorder: "
+
+struct flight *flight_new(void);	/* NULL without memory */
+void flight_release(struct flight *f);
+/** Add the dump @json of the file @name, which has its rank.  0, or -1 with
+ *  @e. */
+int flight_add(struct flight *f, const json_t *json, const char *name,
+	       struct err *e);
+/** Compare the last calls of all ranks: add lines to @out that name ranks which
+ *  never called a collective, called another one, or one of another size; the
+ *  end of a chain of sends and receives.  None: no rank waits. */
+void flight_judge(struct flight *f, struct str *out);
+
 /* ---- explain ------------------------------------------------------------- */
 
 /**
@@ -159,6 +178,9 @@ struct explain {
 	struct unknown unknown;
 	struct met first_unknown;	/* no symptom; count 0: there is none */
 	bool file_unknown;	/* this file has had its first one */
+	struct flight *flight;	/* NULL: no dump was read */
+	size_t n_dumps;
+	struct str said;	/* lines about dumps, for explain_end() */
 };
 
 /** 0, or -1 with @e (memory). */
@@ -172,9 +194,12 @@ void explain_release(struct explain *x);
 
 /** Name of the log of a pipe. */
 #define EXPLAIN_STDIN "standard input"
-/** All of @f, named @name, through explain_feed(), one file after another; 0,
- *  or -1 with @e (the read failed). */
+/** All of @f, named @name, through explain_feed(), one file after another; a
+ *  dump of PyTorch's flight recorder is kept for explain_end().  0, or -1 with
+ *  @e: the read failed, or the dump is damaged, which has code 0. */
 int explain_file(struct explain *x, const char *name, FILE *f, struct err *e);
+/** Report the dump @name as refused, for the reason @e, and continue. */
+void explain_refuse(struct explain *x, const char *name, const struct err *e);
 
 /** Return true if a message is a fault or the consequence of one. */
 bool explain_fault(const struct explain *x);

@@ -1,0 +1,668 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Dumps of PyTorch's flight recorder: the last calls of each rank, as pickle or
+ * JSON.  Groups are compared by their names, since the numbers of groups differ
+ * between ranks; calls by their sequence number in the group.
+ */
+#include "report/explain/explain.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/json.h"
+#include "report/base/grow.h"
+
+/** Calls of all dumps: 1,000 ranks with 2,000 each are two million. */
+#define CALLS_MAX   (4 << 20)
+#define RING_MAX    131072	/* of one dump */
+#define RANKS_MAX   16384	/* dumps, and members of a group */
+#define FRAMES_MAX  256
+#define LINES_SHOWN 4
+#define NONE	    SIZE_MAX
+
+/** A call of a rank.  Texts are numbers: see text_of(). */
+struct call {
+	size_t group, op, sizes, where;
+	int64_t seq;
+	int64_t peer;		/* within the group; -1: a collective */
+	bool send, done;
+};
+
+/** A dump. */
+struct dump {
+	int rank;
+	bool whole;		/* it has the first call of its process */
+	size_t first, n;	/* of flight.calls */
+	size_t stuck;		/* the first call that has not ended; NONE */
+	bool judged;		/* that call was */
+};
+
+struct flight {
+	json_t *texts;		/* text: number */
+	json_t *names;		/* by number */
+	json_t *members;	/* name of a group: list of its ranks */
+	struct call *calls;
+	size_t n_calls;
+	struct dump *dumps;	/* flight_judge() sorts them by rank */
+	size_t n;
+};
+
+/* ---- reading ------------------------------------------------------------- */
+
+/** The number of @text, which is remembered. */
+static size_t number_of(struct flight *f, const char *text)
+{
+	int64_t n = (int64_t)json_array_size(f->names);
+
+	if (json_opt_int(f->texts, text, 0, INT64_MAX, &n, NULL) == 0 &&
+	    n == (int64_t)json_array_size(f->names)) {
+		json_object_set_new(f->texts, text, json_integer(n));
+		json_array_append_new(f->names, json_text(text));
+	}
+	return (size_t)n;
+}
+
+static const char *text_of(const struct flight *f, size_t number)
+{
+	const char *text = json_string_value(json_array_get(f->names, number));
+
+	return text ? text : "";
+}
+
+/** The members of @group, "[0, 1, 2, 3]" or a list, unless they are known. */
+static void take_members(struct flight *f, const char *group,
+			 const json_t *ranks)
+{
+	const char *text = json_string_value(ranks);
+	json_t *list = json_array();
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(ranks, i, one) {
+		if (i < RANKS_MAX) {
+			json_array_append(list, (json_t *)(uintptr_t)one);
+		}
+	}
+	while (text && *text && json_array_size(list) < RANKS_MAX) {
+		if (isdigit((unsigned char)*text)) {
+			json_array_append_new(list, json_integer(
+				(json_int_t)strtol(text, (char **)&text, 10)));
+		} else {
+			text++;
+		}
+	}
+	if (json_array_size(list) > 0) {
+		json_object_set(f->members, group, list);
+	}
+	json_decref(list);
+}
+
+/** "train.py:31 (step)": the innermost frame outside of PyTorch. */
+static size_t take_where(struct flight *f, const json_t *entry)
+{
+	const json_t *list = json_get_array(entry, "frames", FRAMES_MAX, NULL);
+	char text[160] = "", file[512], name[128];
+	const json_t *frame;
+	size_t i;
+
+	json_array_foreach(list, i, frame) {
+		const char *base;
+		int64_t line = 0;
+		bool own;
+
+		file[0] = name[0] = '\0';
+		json_opt_text(frame, "filename", file, sizeof(file), NULL);
+		json_opt_text(frame, "name", name, sizeof(name), NULL);
+		json_opt_int(frame, "line", 0, INT32_MAX, &line, NULL);
+		own = !strstr(file, "/torch/");
+		base = strrchr(file, '/');
+		if (i == 0 || own) {
+			snprintf(text, sizeof(text),
+				 "%.80s:%" PRId64 " (%.40s)",
+				 base ? base + 1 : file, line, name);
+		}
+		if (own) {
+			break;
+		}
+	}
+	return number_of(f, text);
+}
+
+/** The name of an entry's group: ["0", "default_pg"], or one text. */
+static const char *group_of(const json_t *entry)
+{
+	const json_t *name = json_get_array(entry, "process_group", 2, NULL);
+
+	name = name ? json_array_get(name, 0) : NULL;
+	return name ? json_string_value(name) :
+		      json_member(entry, "process_group");
+}
+
+/** Read the operation, "nccl:all_reduce", "nccl:send 0->1" or "nccl:recv
+ *  1<-0". */
+static void take_op(struct flight *f, const char *name, struct call *c)
+{
+	const char *op = strchr(name, ':');
+	char text[64];
+	int own, peer;
+
+	op = op ? op + 1 : name;
+	snprintf(text, sizeof(text), "%.60s", op);
+	c->send = sscanf(op, "send %d->%d", &own, &peer) == 2;
+	c->peer = c->send || sscanf(op, "recv %d<-%d", &own, &peer) == 2 ?
+			  peer : -1;
+	if (c->peer >= 0) {
+		snprintf(text, sizeof(text), "%s", c->send ? "send" : "recv");
+	}
+	c->op = number_of(f, text);
+}
+
+/** Return false for a call that cannot be compared with those of others. */
+static bool take_call(struct flight *f, const json_t *entry, struct call *c)
+{
+	char op[128] = "", state[24] = "";
+	const char *group = group_of(entry);
+	const json_t *list = json_get_array(entry, "input_sizes", 4096, NULL);
+	bool p2p = false;
+	char *sizes;
+
+	json_opt_text(entry, "profiling_name", op, sizeof(op), NULL);
+	json_opt_text(entry, "state", state, sizeof(state), NULL);
+	json_opt_bool(entry, "is_p2p", &p2p, NULL);
+	*c = (struct call){ .seq = -1,
+			    .done = strcmp(state, "completed") == 0 };
+	take_op(f, op, c);
+	p2p = p2p || c->peer >= 0;
+	json_opt_int(entry, p2p ? "p2p_seq_id" : "collective_seq_id", 0,
+		     INT64_MAX, &c->seq, NULL);
+	if (!group || !group[0] || !op[0] || !state[0] || c->seq < 0 ||
+	    (p2p && c->peer < 0)) {
+		return false;
+	}
+	sizes = list ? json_dumps(list, JSON_COMPACT) : NULL;
+	c->sizes = number_of(f, sizes ? sizes : "");
+	free(sizes);
+	c->group = number_of(f, group);
+	c->where = take_where(f, entry);
+	return true;
+}
+
+/** The rank in the name of a dump: behind "rank", or at its end; -1. */
+static int rank_of(const char *name)
+{
+	const char *at = name + strlen(name);
+	int rank = about_file(name);
+
+	while (at > name && isdigit((unsigned char)at[-1])) {
+		at--;
+	}
+	return rank >= 0 ? rank : *at && strlen(at) < 7 ?
+		       (int)strtol(at, NULL, 10) : -1;
+}
+
+/** Take the calls of @entries as those of @dump. */
+static int take_calls(struct flight *f, const json_t *entries,
+		      struct dump *dump, struct err *e)
+{
+	int64_t record = 0;
+	const json_t *entry;
+	size_t i;
+
+	json_opt_int(json_array_get(entries, 0), "record_id", 0, INT64_MAX,
+		     &record, NULL);
+	dump->whole = record == 0;
+	dump->first = f->n_calls;
+	json_array_foreach(entries, i, entry) {
+		struct call c;
+
+		if (!take_call(f, entry, &c)) {
+			continue;
+		}
+		if (f->n_calls == CALLS_MAX ||
+		    !grow_add(&f->calls, &f->n_calls, &c, sizeof(c))) {
+			return err_set(e, EFBIG, "the dumps have more than %d "
+				       "calls", CALLS_MAX);
+		}
+		if (!c.done && dump->stuck == NONE) {
+			dump->stuck = f->n_calls - 1;
+		}
+	}
+	dump->n = f->n_calls - dump->first;
+	return 0;
+}
+
+struct flight *flight_new(void)
+{
+	struct flight *f = calloc(1, sizeof(*f));
+
+	if (f) {
+		f->texts = json_object();
+		f->names = json_array();
+		f->members = json_object();
+	}
+	return f;
+}
+
+int flight_add(struct flight *f, const json_t *json, const char *name,
+	       struct err *e)
+{
+	const json_t *entries = json_get_array(json, "entries", RING_MAX, e);
+	struct dump dump = { .rank = rank_of(name), .stuck = NONE };
+	const char *group;
+	json_t *config;
+
+	if (!entries || !f) {
+		return entries ? err_set(e, ENOMEM, "no memory for dumps") : -1;
+	}
+	if (dump.rank < 0) {
+		err_set(e, 0, "the name of the dump has no rank");
+		return err_hint(e, "call it comm_lib_trace_rank_3, for rank 3");
+	}
+	for (size_t i = 0; i < f->n; i++) {
+		if (f->dumps[i].rank == dump.rank || f->n == RANKS_MAX) {
+			return err_set(e, 0, "there is another dump of "
+				       "rank %d, or there are more than %d",
+				       dump.rank, RANKS_MAX);
+		}
+	}
+	json_object_foreach(json_object_get(json, "pg_config"), group, config) {
+		take_members(f, group, json_object_get(config, "ranks"));
+	}
+	if (take_calls(f, entries, &dump, e) < 0) {
+		return -1;
+	}
+	return grow_add(&f->dumps, &f->n, &dump, sizeof(dump)) ? 0 :
+		       err_set(e, ENOMEM, "no memory for dumps");
+}
+
+void flight_release(struct flight *f)
+{
+	if (f) {
+		json_decref(f->texts);
+		json_decref(f->names);
+		json_decref(f->members);
+		free(f->calls);
+		free(f->dumps);
+		free(f);
+	}
+}
+
+/* ---- judging ------------------------------------------------------------- */
+
+/** Ranks in words, and how many they are. */
+struct rank_list {
+	struct str list;
+	size_t n;
+};
+
+/** A call that has not ended, and the ranks of its group by what they do. */
+struct stop {
+	size_t call;		/* of the first rank that waits */
+	size_t waits;
+	struct rank_list missing;	/* have not called it, and wait in no
+					 * other */
+	struct rank_list victims;	/* the same, but they do */
+	struct rank_list other, sizes;	/* in another operation, or size */
+	size_t odd;		/* the call of the first of these */
+	struct rank_list silent;	/* without a dump */
+	struct rank_list unknown;	/* whose dump does not reach back */
+	size_t last;		/* the last call of the first missing rank;
+				 * NONE */
+};
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct dump *x = a, *y = b;
+
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static struct dump *dump_of(const struct flight *f, int64_t rank)
+{
+	const struct dump like = { .rank = (int)rank };
+
+	return f->n == 0 ? NULL :
+			   bsearch(&like, f->dumps, f->n, sizeof(like),
+				   by_rank);
+}
+
+static void add_rank(struct rank_list *to, int64_t rank)
+{
+	if (to->n++ < 16) {
+		str_addf(&to->list, "%s%" PRId64, to->n > 1 ? ", " : "", rank);
+	} else if (to->n == 17) {
+		str_add(&to->list, ", ...");
+	}
+}
+
+/** The call of @d that is @like; NONE: it has none.  *@missing: it is certain
+ *  that the rank has not called it so far. */
+static size_t find_call(const struct flight *f, const struct dump *d,
+			const struct call *like, bool *missing)
+{
+	size_t found = NONE;
+	int64_t last = -1;
+
+	for (size_t i = d->first; i < d->first + d->n; i++) {
+		const struct call *c = &f->calls[i];
+
+		if (c->group == like->group && c->peer < 0) {
+			last = c->seq > last ? c->seq : last;
+			found = c->seq == like->seq ? i : found;
+		}
+	}
+	*missing = found == NONE && last < like->seq && (last >= 0 || d->whole);
+	return found;
+}
+
+/** Return the rank that is number @i of the group, -1: there is none. */
+static int64_t member_of(const struct flight *f, size_t group, size_t i)
+{
+	const json_t *list = json_object_get(f->members, text_of(f, group));
+
+	if (!list) {	/* as the world: all ranks with dumps */
+		return i < f->n ? f->dumps[i].rank : -1;
+	}
+	return i < json_array_size(list) ?
+		       json_integer_value(json_array_get(list, i)) : -1;
+}
+
+/** Ranks give one size to these. */
+static bool has_one_size(const char *op)
+{
+	static const char *const names[] = {
+		"all_reduce", "allreduce", "_all_gather_base",
+		"all_gather_into_tensor", "_reduce_scatter_base",
+		"reduce_scatter_tensor", "broadcast", "reduce",
+	};
+	bool one = false;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		one = one || strcmp(op, names[i]) == 0;
+	}
+	return one;
+}
+
+static bool is_like(const struct flight *f, size_t a, size_t b, bool sizes)
+{
+	const struct call *c = &f->calls[a], *d = &f->calls[b];
+
+	return c->op == d->op && (!sizes || c->sizes == d->sizes ||
+				  !has_one_size(text_of(f, c->op)));
+}
+
+/** Return the call that most of @found[0..@n] are like in operation, or also
+ *  in size; NONE: there is no majority. */
+static size_t most_of(const struct flight *f, const size_t *found, size_t n,
+		      bool sizes)
+{
+	size_t most = NONE, votes = 0, same = 0, all = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (found[i] != NONE) {
+			most = votes == 0 ? found[i] : most;
+			votes += is_like(f, found[i], most, sizes) ? 1 :
+								     SIZE_MAX;
+			all++;
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
+		same += found[i] != NONE && is_like(f, found[i], most, sizes);
+	}
+	return same * 2 > all ? most : NONE;
+}
+
+/** Add the ranks whose call, of @found[0..@n], is not like most. */
+static void add_odd(const struct flight *f, const size_t *found, size_t n,
+		    bool sizes, struct stop *s)
+{
+	size_t most = most_of(f, found, n, sizes);
+
+	for (size_t i = 0; i < n && most != NONE; i++) {
+		if (found[i] != NONE && !is_like(f, found[i], most, sizes)) {
+			s->odd = s->odd == NONE ? found[i] : s->odd;
+			add_rank(sizes ? &s->sizes : &s->other,
+				 member_of(f, f->calls[most].group, i));
+		}
+	}
+	s->call = most != NONE ? most : s->call;
+}
+
+/** Compare the collective @s->call on all ranks of its group. */
+static void judge_stop(struct flight *f, struct stop *s)
+{
+	const struct call like = f->calls[s->call];
+	size_t *found = NULL, n = 0;
+
+	for (int64_t rank; (rank = member_of(f, like.group, n)) >= 0;) {
+		struct dump *d = dump_of(f, rank);
+		bool missing = false;
+		size_t at = d ? find_call(f, d, &like, &missing) : NONE;
+
+		if (!grow_add(&found, &n, &at, sizeof(at))) {
+			break;
+		}
+		if (at != NONE) {
+			s->waits += !f->calls[at].done;
+			d->judged = d->judged || d->stuck == at;
+		} else if (missing) {
+			s->last = s->missing.n == 0 && d->n > 0 &&
+						  d->stuck == NONE ?
+					  d->first + d->n - 1 : s->last;
+			add_rank(d->stuck == NONE ? &s->missing : &s->victims,
+				 rank);
+		} else {
+			add_rank(d ? &s->unknown : &s->silent, rank);
+		}
+	}
+	add_odd(f, found, n, false, s);
+	if (s->odd == NONE) {
+		add_odd(f, found, n, true, s);
+	}
+	free(found);
+}
+
+/** Most telling first; 0: nothing. */
+static int weight_of(const struct stop *s)
+{
+	return s->missing.n > 0	? 6 :
+	       s->other.n > 0	? 5 :
+	       s->sizes.n > 0	? 4 :
+	       s->silent.n > 0	? 3 :
+	       s->victims.n > 0 ? 2 : 1;
+}
+
+/* ---- send and receive ---------------------------------------------------- */
+
+/** The rank for which @d waits in a send or a receive; -1: in none. */
+static int64_t peer_of(const struct flight *f, const struct dump *d)
+{
+	const struct call *c = d && d->stuck != NONE ? &f->calls[d->stuck] :
+						       NULL;
+
+	return c && c->peer >= 0 ?
+		       member_of(f, c->group, (size_t)c->peer) : -1;
+}
+
+/** Follow the waits from @d to the end of the chain.  Returns the last rank;
+ *  *@n: ranks on the way, or, with *@cycle, of the circle that it ends in. */
+static int64_t follow(const struct flight *f, const struct dump *d,
+		      struct rank_list *way, bool *cycle)
+{
+	int64_t rank = d->rank, next = peer_of(f, d);
+	size_t steps = 0;
+
+	/* after as many steps as there are ranks, it is in a circle */
+	while (next >= 0 && steps++ <= f->n) {
+		rank = next;
+		next = peer_of(f, dump_of(f, rank));
+	}
+	*cycle = next >= 0;
+	for (int64_t at = rank; *cycle && (at != rank || way->n == 0);) {
+		add_rank(way, at);
+		at = peer_of(f, dump_of(f, at));
+	}
+	return rank;
+}
+
+/** Two ranks, one of which sends what the other receives. */
+static bool is_matched(const struct flight *f, int64_t a)
+{
+	const struct dump *d = dump_of(f, a);
+	const struct dump *e = dump_of(f, peer_of(f, d));
+
+	return peer_of(f, e) == a &&
+	       f->calls[d->stuck].send != f->calls[e->stuck].send;
+}
+
+/* ---- words --------------------------------------------------------------- */
+
+static const char *s_of(const struct rank_list *r)
+{
+	return r->n == 1 ? "" : "s";
+}
+
+/** "all_reduce 21 of group 0 at train.py:31 (step)". */
+static void add_call(const struct flight *f, size_t call, struct str *out)
+{
+	const struct call *c = &f->calls[call];
+
+	str_addf(out, "%s %" PRId64 " of group %.20s", text_of(f, c->op),
+		 c->seq, text_of(f, c->group));
+	if (text_of(f, c->where)[0]) {
+		str_addf(out, " at %s", text_of(f, c->where));
+	}
+}
+
+/** Add the line of @s; messages of data/symptoms.ini begin like it. */
+static void add_stop(const struct flight *f, const struct stop *s,
+		     struct str *out)
+{
+	const struct rank_list *r = s->missing.n > 0 ? &s->missing :
+				s->other.n > 0	 ? &s->other :
+				s->sizes.n > 0	 ? &s->sizes : &s->silent;
+
+	str_add(out, FLIGHT_SAYS);
+	if (r->n == 0 && s->victims.n > 0) {
+		str_addf(out, "ranks %s and others wait for each other, in "
+			 "different groups: these never called ",
+			 str_text(&s->victims.list));
+		add_call(f, s->call, out);
+	} else if (r->n == 0) {
+		str_addf(out, "all ranks wait in ");
+		add_call(f, s->call, out);
+	} else if (r == &s->silent) {
+		str_addf(out, "no dump of rank%s %s, while %zu wait in ",
+			 s_of(r), str_text(&r->list), s->waits);
+		add_call(f, s->call, out);
+	} else {
+		str_addf(out, "rank%s %s %s", s_of(r), str_text(&r->list),
+			 r == &s->missing ? "never called " :
+			 r == &s->other	  ? "called another collective: " :
+					    "used another size: ");
+		add_call(f, r == &s->missing ? s->call : s->odd, out);
+	}
+	if (r->n > 0 && r == &s->sizes) {
+		str_addf(out, ", %.40s, not %.40s",
+			 text_of(f, f->calls[s->odd].sizes),
+			 text_of(f, f->calls[s->call].sizes));
+	} else if (r->n > 0 && r == &s->other) {
+		str_add(out, ", not ");
+		add_call(f, s->call, out);
+	} else if (r == &s->missing && s->last != NONE) {
+		str_addf(out, ", while %zu wait; last call: ", s->waits);
+		add_call(f, s->last, out);
+	}
+	if (s->unknown.n > 0) {
+		str_addf(out, "; dumps that do not reach back so far: %s",
+			 str_text(&s->unknown.list));
+	}
+	str_add(out, "\n");
+}
+
+static void release_stop(struct stop *s)
+{
+	struct rank_list *all[] = { &s->missing, &s->victims, &s->other,
+				    &s->sizes, &s->silent, &s->unknown };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		str_release(&all[i]->list);
+	}
+}
+
+/** Add a line about the end of the chain of sends and receives that @d is in,
+ *  unless that waits in a collective.  Returns false then. */
+static bool add_chain(const struct flight *f, const struct dump *d,
+		      struct str *out)
+{
+	struct rank_list way = { 0 };
+	bool cycle;
+	int64_t end = follow(f, d, &way, &cycle);
+	const struct dump *last = dump_of(f, end);
+	const bool told = cycle || !last || last->stuck == NONE;
+
+	if (told) {
+		str_add(out, FLIGHT_SAYS);
+	}
+	if (cycle && is_matched(f, end)) {
+		str_addf(out, "all ranks wait in send or receive: ranks %s ",
+			 str_text(&way.list));
+	} else if (cycle) {
+		str_addf(out, "ranks %s wait for each other in ",
+			 str_text(&way.list));
+	} else if (told) {
+		str_addf(out, "%s rank %" PRId64 "%s, while rank %d waits in ",
+			 last ? "the end of the chain is" : "no dump of", end,
+			 last ? ", which waits for nothing" : "", d->rank);
+	}
+	if (told) {
+		add_call(f, d->stuck, out);
+		str_add(out, "\n");
+	}
+	str_release(&way.list);
+	return told;
+}
+
+void flight_judge(struct flight *f, struct str *out)
+{
+	struct str best = STR_INIT, chain = STR_INIT;
+	int most = 0;
+
+	if (f->n > 0) {
+		qsort(f->dumps, f->n, sizeof(*f->dumps), by_rank);
+	}
+	for (size_t i = 0; i < f->n; i++) {
+		struct dump *d = &f->dumps[i];
+		struct stop s = { .call = d->stuck, .odd = NONE, .last = NONE };
+
+		if (d->judged || d->stuck == NONE) {
+			continue;
+		}
+		if (f->calls[d->stuck].peer >= 0) {
+			if (chain.len == 0) {
+				add_chain(f, d, &chain);
+			}
+			continue;
+		}
+		judge_stop(f, &s);
+		if (weight_of(&s) >= most) {
+			str_cut(&best, weight_of(&s) > most ? 0 : best.len);
+			most = weight_of(&s);
+			if (best.len < LINES_SHOWN * 200) {
+				add_stop(f, &s, &best);
+			}
+		}
+		release_stop(&s);
+	}
+	/* ranks that never called a collective may wait in a chain */
+	str_add(out, most < 4 && chain.len > 0 ? str_text(&chain) :
+						 str_text(&best));
+	if (most == 0 && chain.len == 0) {
+		str_add(out, FLIGHT_SAYS "no rank waits\n");
+	}
+	str_release(&best);
+	str_release(&chain);
+}
