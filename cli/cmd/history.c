@@ -23,15 +23,12 @@ struct asked {
 	struct str part;	/* "" = none */
 	struct store_runs runs;
 	struct history h;
-	struct history_about about;
 };
 
 static int read_runs(const struct session *s, struct asked *a, struct err *e)
 {
-	const struct store_ask ask = { .last = (size_t)s->spec.last,
-				       .drills = s->spec.drills };
-
-	if (store_read(a->dir, &ask, &a->runs, e) < 0) {
+	if (store_read(a->dir, (size_t)s->spec.last, s->spec.drills, &a->runs,
+		       e) < 0) {
 		return err_hint(e, "runs with --history make it; --history=DIR "
 				   "names another one");
 	}
@@ -42,13 +39,16 @@ static int read_runs(const struct session *s, struct asked *a, struct err *e)
 		talk_hint("\"gpucheck history --convert=%s\" takes in the %zu "
 			  "runs of an earlier version", a->dir, a->runs.old);
 	}
-	a->about = (struct history_about){
-		.dir = a->dir, .part = a->part.len ? str_text(&a->part) : NULL,
-		.left_out = a->runs.left_out, .no_result = a->runs.no_result,
-		.unread = a->runs.unread, .verbose = s->spec.verbose > 0,
-	};
-	return history_make(a->runs.runs, a->runs.n, &a->h) < 0 ?
-		       err_set(e, 0, "no memory for the history") : 0;
+	if (history_make(a->runs.runs, a->runs.n, &a->h) < 0) {
+		return err_set(e, 0, "no memory for the history");
+	}
+	a->h.dir = a->dir;
+	a->h.part = a->part.len ? str_text(&a->part) : NULL;
+	a->h.left_out = a->runs.left_out;
+	a->h.no_result = a->runs.no_result;
+	a->h.unread = a->runs.unread;
+	a->h.verbose = s->spec.verbose > 0;
+	return 0;
 }
 
 /** Take the summaries of an earlier version into the history; an exit code,
@@ -80,15 +80,15 @@ static int convert(const struct session *s, struct err *e)
 static int check_part(const struct asked *a, struct err *e)
 {
 	for (size_t i = 0; i < a->h.n_parts; i++) {
-		if (history_is(&a->h.parts[i], a->about.part)) {
+		if (history_is(&a->h.parts[i], a->h.part)) {
 			return 0;
 		}
 	}
-	if (!a->about.part || a->h.n_runs == 0) {
+	if (!a->h.part || a->h.n_runs == 0) {
 		return 0;
 	}
 	err_set(e, 0, "no run of the history knows a part '%.100s'",
-		a->about.part);
+		a->h.part);
 	return err_hint(e, "write it as in the table: gpucheck history n7 NIC "
 			   "2, or the node alone");
 }
@@ -103,16 +103,16 @@ static void show(const struct session *s, const struct asked *a)
 	json_t *json;
 
 	if (s->spec.json) {
-		json = history_json(&a->h, &a->about);
+		json = history_json(&a->h);
 		json_print(json, stdout,
 			   JSON_INDENT(1) | JSON_REAL_PRECISION(6));
 		putchar('\n');
 		json_decref(json);
 	} else if (s->spec.csv) {
-		history_csv(&a->h, &a->about, &text);
+		history_csv(&a->h, &text);
 		fputs(str_text(&text), stdout);
 	} else if (!s->spec.quiet) {
-		history_words(&a->h, &a->about, &w);
+		history_words(&a->h, &w);
 		screen_print(&text, stdout);
 	}
 	str_release(&text);
@@ -129,10 +129,10 @@ static int draw(const struct session *s, const struct asked *a, struct err *e)
 	if (rundir_create(s->spec.out, "history", dir, e) < 0) {
 		return e->code == ENOTEMPTY ? CODE_USAGE : CODE_UNABLE;
 	}
-	if (history_draw(dir, &a->h, &a->about, e) != 0) {
+	if (history_draw(dir, &a->h, e) != 0) {
 		talk_err(e);	/* the page is whole without */
 	}
-	if (history_page(dir, &a->h, &a->about, e) < 0) {
+	if (history_page(dir, &a->h, e) < 0) {
 		return CODE_UNABLE;
 	}
 	talk("page: %s/" HISTORY_PICTURE ".html", dir);

@@ -37,6 +37,28 @@ static void set_int(const struct field *f, void *at, int64_t n)
 	}
 }
 
+static size_t get_count(const struct field *f, const void *obj)
+{
+	const char *at = (const char *)obj + f->count_at;
+
+	return f->count_size == sizeof(bool) ? *(const bool *)at :
+	       f->count_size == sizeof(int)  ? (size_t)*(const int *)at :
+					       *(const size_t *)at;
+}
+
+static void set_count(const struct field *f, void *obj, size_t n)
+{
+	char *at = (char *)obj + f->count_at;
+
+	if (f->count_size == sizeof(bool)) {
+		*(bool *)at = n > 0;
+	} else if (f->count_size == sizeof(int)) {
+		*(int *)at = (int)n;
+	} else {
+		*(size_t *)at = n;
+	}
+}
+
 static bool is_none(const struct field *f, const void *obj)
 {
 	const void *at = (const char *)obj + f->at;
@@ -52,31 +74,12 @@ static bool is_none(const struct field *f, const void *obj)
 		return *(const char *const *)at == NULL ||
 		       **(const char *const *)at == '\0';
 	case FIELD_STRUCT:
-		return !*((const bool *)obj + f->count_at);
+		return get_count(f, obj) == 0;
 	case FIELD_OBJECT:
 	case FIELD_ARRAY:
 		return *(json_t *const *)at == NULL;
 	default:
 		return false;
-	}
-}
-
-static size_t get_count(const struct field *f, const void *obj)
-{
-	const char *at = (const char *)obj + f->count_at;
-
-	return f->count_size == sizeof(int) ? (size_t)*(const int *)at :
-					      *(const size_t *)at;
-}
-
-static void set_count(const struct field *f, void *obj, size_t n)
-{
-	char *at = (char *)obj + f->count_at;
-
-	if (f->count_size == sizeof(int)) {
-		*(int *)at = (int)n;
-	} else {
-		*(size_t *)at = n;
 	}
 }
 
@@ -266,7 +269,7 @@ static int read_struct(const struct field *f, char *obj, const json_t *json,
 		return err_set(e, why.code, "'%s': %s", f->name, why.text);
 	}
 	if (obj != NULL && f->optional) {
-		*((bool *)obj + f->count_at) = true;
+		set_count(f, obj, 1);
 	}
 	return 0;
 }
@@ -347,7 +350,7 @@ void schema_look(const struct field *fields, void *obj, const json_t *json)
 		if (f->kind == FIELD_STRUCT) {
 			schema_look(f->places, at, v);
 			if (f->optional) {
-				*((bool *)obj + f->count_at) = v != NULL;
+				set_count(f, obj, v != NULL);
 			}
 		} else if (f->kind == FIELD_LINK) {
 			*(const char **)at = json_is_string(v) ?

@@ -32,7 +32,7 @@ enum field_kind {
 	FIELD_REALS,	/* double[], the same; with most a double * that reading
 			 * allocates, where null is NAN */
 	FIELD_STRUCT,	/* a struct of the table places; an optional one is
-			 * none while the bool at count_at is false */
+			 * none while the bool or count at count_at is 0 */
 	FIELD_STRUCTS,	/* an array of these, counted as above; with most
 			 * a pointer that reading allocates */
 };
@@ -84,7 +84,9 @@ struct field {
 	.count_at = offsetof(struct tag, count), \
 	.count_size = sizeof(((struct tag *)0)->count), \
 	.item_size = sizeof(*((struct tag *)0)->member)
-#define FIELD_GIVEN(tag, member) .count_at = offsetof(struct tag, member)
+#define FIELD_GIVEN(tag, member) \
+	.count_at = offsetof(struct tag, member), \
+	.count_size = sizeof(((struct tag *)0)->member)
 #define FIELD_PART(tag, member, key, table, ...) \
 	{ .name = key, .kind = FIELD_STRUCT, FIELD_MEMBER(tag, member), \
 	  .places = table, .help = __VA_ARGS__ }

@@ -123,14 +123,7 @@ static double slope_at(double *slopes, size_t n, double k)
 	return stats_select(slopes, n, at < n ? at : n - 1);
 }
 
-/** How far from the middle of all slopes the interval reaches: Kendall's S of
- *  @runs that have no trend is so wide. */
-static double reach_of(double runs)
-{
-	return Z_95 * sqrt(runs * (runs - 1) * (2 * runs + 5) / 18);
-}
-
-int trend_of(const struct trend_point *p, size_t n, struct trend *t)
+int trend_of(const struct history_point *p, size_t n, struct trend *t)
 {
 	const size_t runs = n < TREND_MOST ? n : TREND_MOST;
 	const double days = n < 2 ? 0 :
@@ -147,14 +140,15 @@ int trend_of(const struct trend_point *p, size_t n, struct trend *t)
 		return -1;
 	}
 	for (size_t i = 0; i < runs; i++) {
-		const struct trend_point *a = &p[i * (n - 1) / (runs - 1)];
+		const struct history_point *a = &p[i * (n - 1) / (runs - 1)];
 
 		for (size_t j = i + 1; j < runs; j++) {
-			const struct trend_point *b =
+			const struct history_point *b =
 				&p[j * (n - 1) / (runs - 1)];
 
 			if (b->at_s > a->at_s) {
-				slopes[k++] = log(b->level / a->level) * DAY_S /
+				slopes[k++] = log(b->level_GB_s / a->level_GB_s) *
+					      DAY_S /
 					      (double)(b->at_s - a->at_s);
 			}
 		}
@@ -162,7 +156,11 @@ int trend_of(const struct trend_point *p, size_t n, struct trend *t)
 	t->runs = k > 0 ? runs : 0;
 	t->days = days;
 	if (k > 0) {
-		const double reach = reach_of((double)t->runs), all = (double)k;
+		/* how far from the middle of all slopes the interval reaches:
+		 * Kendall's S of runs that have no trend is so wide */
+		const double r = (double)runs, all = (double)k;
+		const double reach =
+			Z_95 * sqrt(r * (r - 1) * (2 * r + 5) / 18);
 
 		t->percent = percent_of((slope_at(slopes, k, (all - 1) / 2) +
 					 slope_at(slopes, k, all / 2)) / 2);
@@ -180,6 +178,15 @@ int trend_of(const struct trend_point *p, size_t n, struct trend *t)
 
 /* Evaluation of a history's points. */
 
+/** A point of run @run, good and without a level. */
+static struct history_point point_at(const struct history *h, size_t run)
+{
+	return (struct history_point){
+		.run = run, .utc = h->runs[run].started_utc,
+		.at_s = h->runs[run].started_s, .level_GB_s = NAN,
+	};
+}
+
 /**
  * A finding without a level, such as a limit of locked memory, counts as good
  * in each run of its setup that does not have it; one of a node, in each run
@@ -192,7 +199,7 @@ static int fill_good(const struct history *h, struct history_part *p)
 
 	for (size_t run = 0; run < h->n_runs; run++) {
 		const struct summary *s = &h->runs[run];
-		struct history_point good = { .run = run, .level_GB_s = NAN };
+		struct history_point good = point_at(h, run);
 		bool here = !p->is.node[0];
 
 		if (k < p->n && p->points[k].run == run) {
@@ -247,9 +254,9 @@ static void count(struct history_part *p)
 		p->failed += at->state == HISTORY_FAIL;
 		p->warned += at->state == HISTORY_WARN;
 		if (at->state != HISTORY_GOOD) {
-			p->first = p->failed + p->warned == 1 ? at->run :
-								p->first;
-			p->last = at->run;
+			p->first_utc = p->failed + p->warned == 1 ?
+					       at->utc : p->first_utc;
+			p->last_utc = at->utc;
 		}
 		p->turns += i > from && (at->state == HISTORY_FAIL) !=
 						(at[-1].state == HISTORY_FAIL);
@@ -257,20 +264,15 @@ static void count(struct history_part *p)
 	p->flaps = p->turns >= HISTORY_FLAP_TURNS;
 }
 
-static int add_trend(const struct history *h, struct history_part *p)
+static int add_trend(struct history_part *p)
 {
-	struct trend_point *points = calloc(p->n + 1, sizeof(*points));
+	struct history_point *points = calloc(p->n + 1, sizeof(*points));
 	size_t n = 0;
 	int rc;
 
 	for (size_t i = 0; points && i < p->n; i++) {
-		const struct history_point *at = &p->points[i];
-
-		if (at->level_GB_s > 0) {
-			points[n++] = (struct trend_point){
-				.at_s = h->runs[at->run].started_s,
-				.level = at->level_GB_s,
-			};
+		if (p->points[i].level_GB_s > 0) {
+			points[n++] = p->points[i];
 		}
 	}
 	rc = points ? trend_of(points, n, &p->trend) : -1;
@@ -287,17 +289,7 @@ static int judge_part(const struct history *h, struct history_part *p)
 		}
 		count(p);
 	}
-	return add_trend(h, p);
-}
-
-static void judge_node(struct history_node *n)
-{
-	const size_t from = n->n > HISTORY_LAST ? n->n - HISTORY_LAST : 0;
-
-	for (size_t i = from; i < n->n; i++) {
-		n->fails += n->failed[i];
-	}
-	n->lemon = n->fails >= HISTORY_LEMON_FAILS;
+	return add_trend(p);
 }
 
 /** Faults first, then warnings, then those that get slower, then by name. */
@@ -338,7 +330,13 @@ static int history_judge(struct history *h)
 		rc = judge_part(h, &h->parts[i]);
 	}
 	for (size_t i = 0; i < h->n_nodes; i++) {
-		judge_node(&h->nodes[i]);
+		struct history_node *n = &h->nodes[i];
+
+		for (size_t k = n->n > HISTORY_LAST ? n->n - HISTORY_LAST : 0;
+		     k < n->n; k++) {
+			n->fails += n->failed[k];
+		}
+		n->lemon = n->fails >= HISTORY_LEMON_FAILS;
 	}
 	if (h->n_parts > 0) {
 		qsort(h->parts, h->n_parts, sizeof(*h->parts), by_weight);
@@ -452,7 +450,8 @@ part_of(struct history_work *w, const struct summary_finding *is, size_t setup)
 	}
 	place = grown < 0 ? NULL : part_place(w, is, setup);
 	if (place && !*place) {
-		new = (struct history_part){ .is = *is, .setup = setup };
+		new = (struct history_part){ .is = *is, .setup = setup,
+					     .first_utc = "", .last_utc = "" };
 		names_of(is, new.name, sizeof(new.name));
 		new.is.code[0] = '\0';
 		if (!grow_add(&h->parts, &h->n_parts, &new, sizeof(new))) {
@@ -487,9 +486,10 @@ static struct history_node *node_of(struct history_work *w, const char *name)
 /* ---- a run -------------------------------------------------------------- */
 
 /** The point of run @run of @p, made where it has none; NULL without memory. */
-static struct history_point *point_of(struct history_part *p, size_t run)
+static struct history_point *point_of(const struct history *h,
+				      struct history_part *p, size_t run)
 {
-	const struct history_point new = { .run = run, .level_GB_s = NAN };
+	const struct history_point new = point_at(h, run);
 
 	if (p->n > 0 && p->points[p->n - 1].run == run) {
 		return &p->points[p->n - 1];
@@ -501,7 +501,7 @@ static int take_level(struct history_work *w, size_t run, size_t setup,
 		      const struct summary_finding *is, double level)
 {
 	struct history_part *p = part_of(w, is, setup);
-	struct history_point *at = p ? point_of(p, run) : NULL;
+	struct history_point *at = p ? point_of(w->h, p, run) : NULL;
 
 	if (at) {
 		at->level_GB_s = level;
@@ -611,27 +611,13 @@ static void add_word(char *list, size_t size, const char *word)
 	}
 }
 
-static int blame_node(struct history_work *w, size_t run,
-		      const struct summary_finding *f)
-{
-	struct history_node *to = see_node(w, run, f->node, true);
-	char name[HISTORY_NAME];
-
-	if (!to) {
-		return -1;
-	}
-	names_of(f, name, sizeof(name));
-	add_word(to->parts, sizeof(to->parts),
-		 name[strlen(f->node)] ? name + strlen(f->node) + 1 :
-					 "the node");
-	return 0;
-}
-
 static int take_finding(struct history_work *w, size_t run, size_t setup,
 			const struct summary_finding *f)
 {
 	struct history_part *p = part_of(w, f, setup);
-	struct history_point *at = p ? point_of(p, run) : NULL;
+	struct history_point *at = p ? point_of(w->h, p, run) : NULL;
+	struct history_node *node;
+	char name[HISTORY_NAME];
 
 	if (!at) {
 		return -1;
@@ -640,7 +626,17 @@ static int take_finding(struct history_work *w, size_t run, size_t setup,
 		at->state = f->fail ? HISTORY_FAIL : HISTORY_WARN;
 		STR_COPY(p->is.code, f->code);
 	}
-	return is_of_node(f) ? blame_node(w, run, f) : 0;
+	if (!is_of_node(f)) {
+		return 0;
+	}
+	node = see_node(w, run, f->node, true);
+	names_of(f, name, sizeof(name));
+	if (node) {
+		add_word(node->parts, sizeof(node->parts),
+			 name[strlen(f->node)] ? name + strlen(f->node) + 1 :
+						 "the node");
+	}
+	return node ? 0 : -1;
 }
 
 static int take_run(struct history_work *w, size_t run)

@@ -101,10 +101,15 @@ bool summary_counts(const struct summary *s, bool all);
 
 /* ---- trend --------------------------------------------------------------- */
 
-/** A level at a time. */
-struct trend_point {
-	int64_t at_s;		/* since 1970 */
-	double level;		/* above 0 */
+enum history_state { HISTORY_GOOD, HISTORY_WARN, HISTORY_FAIL };
+
+/** A run in which a part counts. */
+struct history_point {
+	size_t run;		/* index in history.runs */
+	const char *utc;	/* its start; borrowed */
+	int64_t at_s;		/* the same, since 1970 */
+	enum history_state state;
+	double level_GB_s;	/* NAN = not measured */
 };
 
 /** Fewer runs, or less time between the first and the last, tell no trend. */
@@ -126,9 +131,9 @@ struct trend {
 /**
  * By Theil and Sen: the median of the slopes between any two runs, so that a
  * quarter of them may be outliers, with the interval of Kendall's tau.
- * @p is sorted by time.  0, or -1 without memory.
+ * @p is sorted by time, each level above 0.  0, or -1 without memory.
  */
-int trend_of(const struct trend_point *p, size_t n, struct trend *t);
+int trend_of(const struct history_point *p, size_t n, struct trend *t);
 
 /* ---- store --------------------------------------------------------------- */
 
@@ -142,11 +147,6 @@ int trend_of(const struct trend_point *p, size_t n, struct trend *t);
  *  with them already.  Returns 0, or -1 with @e and the file as it was. */
 int store_append(const char *dir, const struct summary *s, size_t n,
 		 struct err *e);
-
-struct store_ask {
-	size_t last;		/* the newest runs that count, at most */
-	bool drills;		/* those of drills and of the model count */
-};
 
 struct store_runs {
 	struct summary *runs;	/* by time */
@@ -165,10 +165,11 @@ struct store_runs {
 #define STORE_RUNS  200000
 
 /** Read all files of @dir: of lines about one run the last ones count, and
- *  lines that are none are counted.  Returns 0, or -1 with @e.
+ *  lines that are none are counted.  Keeps the newest @last that count; with
+ *  @drills, those of drills and of the model do.  Returns 0, or -1 with @e.
  *  store_release() frees, also then. */
-int store_read(const char *dir, const struct store_ask *ask,
-	       struct store_runs *r, struct err *e);
+int store_read(const char *dir, size_t last, bool drills, struct store_runs *r,
+	       struct err *e);
 /** Read one file, to its end, adding to @r; for tests. */
 int store_read_file(FILE *f, struct store_runs *r, struct err *e);
 void store_release(struct store_runs *r);
@@ -212,15 +213,6 @@ int metrics_print(const struct str *text, FILE *f);
 #define HISTORY_FLAP_TURNS 3
 #define HISTORY_LAST 10
 
-enum history_state { HISTORY_GOOD, HISTORY_WARN, HISTORY_FAIL };
-
-/** A run in which a part counts. */
-struct history_point {
-	size_t run;		/* index in history.runs */
-	enum history_state state;
-	double level_GB_s;	/* NAN = not measured */
-};
-
 #define HISTORY_NAME 340
 struct history_part {
 	char name[HISTORY_NAME];	/* "n7 NIC 2" */
@@ -230,7 +222,8 @@ struct history_part {
 	struct history_point *points;	/* by time */
 	size_t n;
 	size_t failed, warned;		/* in so many of them */
-	size_t first, last;		/* of the runs that found it, if any */
+	const char *first_utc, *last_utc;	/* of the runs that found it;
+						 * "" = none */
 	size_t turns;			/* in its last HISTORY_LAST */
 	bool flaps;
 	struct trend trend;
@@ -254,6 +247,13 @@ struct history {
 	size_t n_parts;
 	struct history_node *nodes;	/* lemons first */
 	size_t n_nodes;
+	/* what the caller of history_make() knows of it; borrowed */
+	const char *dir;
+	const char *part;	/* that was asked for; NULL: none */
+	size_t left_out;	/* drills and runs of the model cluster */
+	size_t no_result;	/* that came to nothing */
+	size_t unread;		/* lines and files that are none of it */
+	bool verbose;
 };
 
 /** Make the history of @n runs that count, sorted by time, which outlive @h.
@@ -274,34 +274,20 @@ bool history_tells(const struct history_part *p);
 const char *history_pattern(const struct history_part *p,
 			    char buf[HISTORY_LAST + 1]);
 
-/** Facts about the reading of a history; texts are borrowed. */
-struct history_about {
-	const char *dir;
-	const char *part;	/* that was asked for; NULL: none */
-	size_t left_out;	/* drills and runs of the model cluster */
-	size_t no_result;	/* that came to nothing */
-	size_t unread;		/* lines and files that are none of it */
-	bool verbose;
-};
-
 /** For a screen of @w. */
-void history_words(const struct history *h, const struct history_about *a,
-		   const struct wrap *w);
+void history_words(const struct history *h, const struct wrap *w);
 /** All of it; NULL without memory. */
-json_t *history_json(const struct history *h, const struct history_about *a);
+json_t *history_json(const struct history *h);
 /** A line a part, with a header. */
-void history_csv(const struct history *h, const struct history_about *a,
-		 struct str *out);
+void history_csv(const struct history *h, struct str *out);
 
 /** history.svg, .png: what is drawn, and history.html. */
 #define HISTORY_PICTURE "history"
 /** The levels of the parts that are told of, by gnuplot, into DIR: 0, 1 with @e
  *  where there is none, or -1 with @e. */
-int history_draw(const char *dir, const struct history *h,
-		 const struct history_about *a, struct err *e);
+int history_draw(const char *dir, const struct history *h, struct err *e);
 /** A page of it all, self-contained, with the picture of DIR if it has one; 0,
  *  or -1 with @e. */
-int history_page(const char *dir, const struct history *h,
-		 const struct history_about *a, struct err *e);
+int history_page(const char *dir, const struct history *h, struct err *e);
 
 #endif

@@ -29,8 +29,7 @@ __asm__(".section .rodata\n"
 extern const char history_css[];
 
 /** Add a table with figures of each part that no sentence has. */
-static void add_table(const struct history *h, const struct history_about *a,
-		      struct str *out)
+static void add_table(const struct history *h, struct str *out)
 {
 	static const char *const names[] = {
 		"part", "setup", "found", "of", "first", "last", "last runs",
@@ -43,20 +42,15 @@ static void add_table(const struct history *h, const struct history_about *a,
 	for (size_t i = 0; i < h->n_parts && rows < PAGE_ROWS; i++) {
 		const struct history_part *p = &h->parts[i];
 		const size_t n = p->failed + p->warned;
-		char found[24], of[24], first[11] = "", last[11] = "";
-		char trend[32] = "";
+		char found[24], of[24], first[11], last[11], trend[32] = "";
 
-		if (!history_is(p, a->part)) {
+		if (!history_is(p, h->part)) {
 			continue;
 		}
 		snprintf(found, sizeof(found), "%zu", n);
 		snprintf(of, sizeof(of), "%zu", p->n);
-		if (n > 0) {
-			snprintf(first, sizeof(first), "%.10s",
-				 h->runs[p->first].started_utc);
-			snprintf(last, sizeof(last), "%.10s",
-				 h->runs[p->last].started_utc);
-		}
+		snprintf(first, sizeof(first), "%.10s", p->first_utc);
+		snprintf(last, sizeof(last), "%.10s", p->last_utc);
 		if (p->trend.sure) {
 			snprintf(trend, sizeof(trend), "%+.1f",
 				 p->trend.percent);
@@ -73,8 +67,7 @@ static void add_table(const struct history *h, const struct history_about *a,
 	str_add(out, "</table>\n");
 }
 
-static void add_page(const struct history *h, const struct history_about *a,
-		     const char *dir, struct str *out)
+static void add_page(const struct history *h, const char *dir, struct str *out)
 {
 	struct str words = STR_INIT;
 	const struct wrap w = { .out = &words, .width = PAGE_WIDTH };
@@ -89,23 +82,22 @@ static void add_page(const struct history *h, const struct history_about *a,
 	str_add(out, history_css);
 	str_add(out, "</style></head><body>\n");
 	html_element(out, "h1", "gpucheck history");
-	history_words(h, a, &w);
+	history_words(h, &w);
 	html_element(out, "pre", str_text(&words));
 	html_picture(dir, HISTORY_PICTURE ".svg",
 		     "levels of parts over the runs", out);
 	html_element(out, "h2", "All parts");
-	add_table(h, a, out);
+	add_table(h, out);
 	str_add(out, "</body></html>\n");
 	str_release(&words);
 }
 
-int history_page(const char *dir, const struct history *h,
-		 const struct history_about *a, struct err *e)
+int history_page(const char *dir, const struct history *h, struct err *e)
 {
 	struct str out = STR_INIT;
 	int rc;
 
-	add_page(h, a, dir, &out);
+	add_page(h, dir, &out);
 	rc = out.failed ? err_set(e, ENOMEM, "no memory for the page") :
 	     rundir_write_text(dir, HISTORY_PICTURE ".html", str_text(&out),
 			       0666, e);
@@ -159,17 +151,16 @@ static double median_of(const struct history_part *p)
 }
 
 /** Those that are told of, then what is of all nodes. */
-static void choose(struct history_plot_drawing *d,
-		   const struct history_about *a)
+static void choose(struct history_plot_drawing *d)
 {
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < d->h->n_parts && d->n < PARTS_MAX;
 		     i++) {
 			const struct history_part *p = &d->h->parts[i];
-			const bool told = a->part ? history_is(p, a->part) :
+			const bool told = d->h->part ? history_is(p, d->h->part) :
 						    history_tells(p);
 
-			if ((pass == 0 ? told : !a->part && !told &&
+			if ((pass == 0 ? told : !d->h->part && !told &&
 					!p->is.node[0]) &&
 			    median_of(p) > 0) {
 				d->parts[d->n++] = p;
@@ -218,7 +209,7 @@ static int write_points(const struct history_plot_drawing *d, size_t k,
 
 		if (found ? at->state != HISTORY_GOOD : measured) {
 			str_addf(&text, "%" PRId64 "\t%.2f\n",
-				 d->h->runs[at->run].started_s,
+				 at->at_s,
 				 measured ? 100 * at->level_GB_s / median :
 					    d->low + 0.5);
 			n++;
@@ -269,14 +260,13 @@ static int draw(struct history_plot_drawing *d, struct err *e)
 	return rc;
 }
 
-int history_draw(const char *dir, const struct history *h,
-		 const struct history_about *a, struct err *e)
+int history_draw(const char *dir, const struct history *h, struct err *e)
 {
 	struct history_plot_drawing d = { .h = h };
 	struct plot_signals signals;
 	int rc;
 
-	choose(&d, a);
+	choose(&d);
 	measure(&d);
 	if (d.n == 0) {
 		return 0;

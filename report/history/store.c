@@ -537,7 +537,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /** Keep the last entry of each run, and the runs that count. */
-static void choose(const struct store_ask *ask, struct store_runs *r)
+static void choose(size_t last, bool drills, struct store_runs *r)
 {
 	const size_t all = r->n;
 	size_t first;
@@ -553,7 +553,7 @@ static void choose(const struct store_ask *ask, struct store_runs *r)
 				   strcmp(s->started_utc, s[1].started_utc) ==
 					   0;
 
-		if (!again && summary_counts(s, ask->drills)) {
+		if (!again && summary_counts(s, drills)) {
 			const struct summary kept = *s;
 
 			*s = (struct summary){ 0 };
@@ -564,7 +564,7 @@ static void choose(const struct store_ask *ask, struct store_runs *r)
 		r->no_result += !again && !summary_counts(s, true);
 		summary_release(s);
 	}
-	first = r->n > ask->last ? r->n - ask->last : 0;
+	first = r->n > last ? r->n - last : 0;
 	for (size_t i = 0; i < first; i++) {
 		summary_release(&r->runs[i]);
 	}
@@ -747,12 +747,12 @@ static int read_all(const char *dir, bool old, struct store_runs *r,
 	return 0;
 }
 
-int store_read(const char *dir, const struct store_ask *ask,
-	       struct store_runs *r, struct err *e)
+int store_read(const char *dir, size_t last, bool drills, struct store_runs *r,
+	       struct err *e)
 {
 	const int rc = read_all(dir, false, r, e);
 
-	choose(ask, r);
+	choose(last, drills, r);
 	return rc;
 }
 

@@ -6,112 +6,111 @@
 
 #include "lib/data/csv.h"
 #include "lib/data/json.h"
+#include "lib/data/schema.h"
 #include "report/history/history.h"
 
 /* ---- json ---------------------------------------------------------------- */
 
-/** When run @i was, where one of @n found it. */
-static json_t *utc_json(const struct history *h, size_t i, size_t n)
+#define PART(member, key, type, ...) \
+	FIELD(history_part, member, key, type, 0, INT64_MAX, __VA_ARGS__)
+#define PART_NULL(member, key, type, ...) \
+	PART(member, key, type, __VA_ARGS__, .optional = FIELD_NULL)
+#define TREND(member, key, type, ...) \
+	FIELD(trend, member, key, type, 0, INT64_MAX, __VA_ARGS__)
+
+static const char *const states[] = {
+	[HISTORY_GOOD] = "good", [HISTORY_WARN] = "warn",
+	[HISTORY_FAIL] = "fail", NULL
+};
+
+static const struct field point_fields[] = {
+	FIELD(history_point, utc, "utc", LINK, 0, 0, "start of the run"),
+	FIELD_WORDS(history_point, state, "state", states, "in that run"),
+	FIELD(history_point, level_GB_s, "level_GB_s", REAL, 0, 0,
+	      "bandwidth", .optional = FIELD_NULL),
+	{ 0 }
+};
+
+static const struct field trend_fields[] = {
+	TREND(percent, "percent_month", REAL, "change"),
+	TREND(low, "low", REAL, "at least, with 95 %"),
+	TREND(high, "high", REAL, "at most, with 95 %"),
+	TREND(runs, "runs", INT, "that it rests on"),
+	TREND(days, "days", REAL, "that these span"),
+	TREND(sure, "sure", BOOL, "it is not 0"),
+	{ 0 }
+};
+
+static const struct field part_fields[] = {
+	PART(name, "part", TEXT, "its name"),
+	PART(is.kind, "kind", TEXT, "of the part"),
+	PART_NULL(is.node, "node", TEXT, "name"),
+	PART_NULL(is.index, "index", INT, "of a GPU or NIC"),
+	PART_NULL(is.peer_node, "peer_node", TEXT, "name"),
+	PART_NULL(is.peer_index, "peer_index", INT, "the other's"),
+	PART(setup, "setup", INT, "index in setups"),
+	PART(n, "runs", INT, "in which it counts"),
+	PART(failed, "failed", INT, "runs that found a fault"),
+	PART(warned, "warned", INT, "runs that warned"),
+	PART_NULL(first_utc, "first_utc", LINK, "of these"),
+	PART_NULL(last_utc, "last_utc", LINK, "of these"),
+	PART(turns, "turns", INT, "from good to failed and back"),
+	PART(flaps, "flaps", BOOL, "these are many"),
+	FIELD_PART(history_part, trend, "trend", trend_fields, "of the level",
+		   FIELD_GIVEN(history_part, trend.runs),
+		   .optional = FIELD_NULL),
+	FIELD_ROWS(history_part, points, n, "points", point_fields, SIZE_MAX,
+		   "by time"),
+	PART_NULL(is.code, "code", TEXT, "of the last finding"),
+	{ 0 }
+};
+
+static const struct field node_fields[] = {
+	FIELD(history_node, name, "node", TEXT, 0, 0, "name"),
+	FIELD(history_node, n, "runs", INT, 0, INT64_MAX, "it took part in"),
+	FIELD(history_node, fails, "failed", INT, 0, INT64_MAX,
+	      "of the last of them"),
+	FIELD(history_node, lemon, "lemon", BOOL, 0, 0, "it fails often"),
+	FIELD(history_node, parts, "parts", TEXT, 0, 0, "that failed",
+	      .optional = FIELD_NULL),
+	{ 0 }
+};
+
+static const struct field history_fields[] = {
+	{ .name = "schema", .kind = FIELD_FORMAT, .min = 1 },
+	FIELD(history, dir, "dir", LINK, 0, 0, "of the history"),
+	FIELD(history, n_runs, "runs", INT, 0, INT64_MAX, "that count"),
+	FIELD(history, left_out, "left_out", INT, 0, INT64_MAX, "drills"),
+	FIELD(history, no_result, "no_result", INT, 0, INT64_MAX, "runs"),
+	FIELD(history, unread, "unread", INT, 0, INT64_MAX, "lines"),
+	{ 0 }
+};
+
+json_t *history_json(const struct history *h)
 {
-	return json_text_or_null(n > 0 ? h->runs[i].started_utc : "");
-}
-
-static json_t *trend_json(const struct trend *t)
-{
-	return t->runs == 0 ? json_null() :
-	       json_pack("{s:f, s:f, s:f, s:I, s:f, s:b}", "percent_month",
-			 t->percent, "low", t->low, "high", t->high, "runs",
-			 (json_int_t)t->runs, "days", t->days, "sure",
-			 t->sure);
-}
-
-static json_t *points_json(const struct history *h,
-			   const struct history_part *p)
-{
-	static const char *const states[] = {
-		[HISTORY_GOOD] = "good", [HISTORY_WARN] = "warn",
-		[HISTORY_FAIL] = "fail",
-	};
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < p->n; i++) {
-		const struct history_point *at = &p->points[i];
-
-		json_array_append_new(list, json_pack(
-			"{s:s, s:s, s:o}", "utc",
-			h->runs[at->run].started_utc, "state",
-			states[at->state], "level_GB_s",
-			json_real_or_null(at->level_GB_s)));
-	}
-	return list;
-}
-
-static json_t *part_json(const struct history *h, const struct history_part *p)
-{
-	const size_t found = p->failed + p->warned;
-
-	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, "
-			 "s:o, s:o, s:I, s:b, s:o, s:o, s:o}",
-			 "part", json_text(p->name), "kind", p->is.kind, "node",
-			 json_text_or_null(p->is.node), "index",
-			 json_int_or_null(p->is.index), "peer_node",
-			 json_text_or_null(p->is.peer_node), "peer_index",
-			 json_int_or_null(p->is.peer_index), "setup",
-			 (json_int_t)p->setup, "runs", (json_int_t)p->n,
-			 "failed", (json_int_t)p->failed, "warned",
-			 (json_int_t)p->warned, "first_utc",
-			 utc_json(h, p->first, found), "last_utc",
-			 utc_json(h, p->last, found), "turns",
-			 (json_int_t)p->turns, "flaps", p->flaps, "trend",
-			 trend_json(&p->trend), "points", points_json(h, p),
-			 "code", json_text_or_null(p->is.code));
-}
-
-static json_t *setups_json(const struct history *h)
-{
-	json_t *list = json_array();
+	json_t *json = schema_json(history_fields, h);
+	json_t *setups = json_array(), *nodes = json_array();
+	json_t *parts = json_array();
 	char text[SUMMARY_SETUP];
 
 	for (size_t i = 0; i < h->n_setups; i++) {
-		json_array_append_new(list, json_text(summary_setup(
+		json_array_append_new(setups, json_text(summary_setup(
 			&h->runs[h->setups[i]], text)));
 	}
-	return list;
-}
-
-static json_t *nodes_json(const struct history *h)
-{
-	json_t *list = json_array();
-
 	for (size_t i = 0; i < h->n_nodes; i++) {
-		const struct history_node *n = &h->nodes[i];
-
-		json_array_append_new(list, json_pack(
-			"{s:o, s:I, s:I, s:b, s:o}", "node", json_text(n->name),
-			"runs", (json_int_t)n->n, "failed",
-			(json_int_t)n->fails, "lemon", n->lemon, "parts",
-			json_text_or_null(n->parts)));
+		json_array_append_new(nodes,
+				      schema_json(node_fields, &h->nodes[i]));
 	}
-	return list;
-}
-
-json_t *history_json(const struct history *h, const struct history_about *a)
-{
-	json_t *parts = json_array();
-
 	for (size_t i = 0; i < h->n_parts; i++) {
-		if (history_is(&h->parts[i], a->part)) {
-			json_array_append_new(parts,
-					      part_json(h, &h->parts[i]));
+		if (history_is(&h->parts[i], h->part)) {
+			json_array_append_new(parts, schema_json(
+				part_fields, &h->parts[i]));
 		}
 	}
-	return json_pack("{s:i, s:o, s:I, s:I, s:I, s:I, s:o, s:o, s:o}",
-			 "schema", 1, "dir", json_text(a->dir), "runs",
-			 (json_int_t)h->n_runs, "left_out",
-			 (json_int_t)a->left_out, "no_result",
-			 (json_int_t)a->no_result, "unread",
-			 (json_int_t)a->unread, "setups", setups_json(h),
-			 "nodes", nodes_json(h), "parts", parts);
+	json_object_set_new(json, "setups", setups);
+	json_object_set_new(json, "nodes", nodes);
+	json_object_set_new(json, "parts", parts);
+	return json;
 }
 
 static void add_number(struct str *out, int64_t v)
@@ -122,8 +121,7 @@ static void add_number(struct str *out, int64_t v)
 	}
 }
 
-void history_csv(const struct history *h, const struct history_about *a,
-		 struct str *out)
+void history_csv(const struct history *h, struct str *out)
 {
 	char text[SUMMARY_SETUP], pattern[HISTORY_LAST + 1];
 
@@ -133,10 +131,9 @@ void history_csv(const struct history *h, const struct history_about *a,
 		"trend_days\n");
 	for (size_t i = 0; i < h->n_parts; i++) {
 		const struct history_part *p = &h->parts[i];
-		const bool found = p->failed + p->warned > 0;
 		const bool told = p->trend.runs > 0;
 
-		if (!history_is(p, a->part)) {
+		if (!history_is(p, h->part)) {
 			continue;
 		}
 		csv_add_field(out, p->name);
@@ -148,8 +145,8 @@ void history_csv(const struct history *h, const struct history_about *a,
 		add_number(out, (int64_t)p->n);
 		add_number(out, (int64_t)p->failed);
 		add_number(out, (int64_t)p->warned);
-		csv_add_text(out, found ? h->runs[p->first].started_utc : "");
-		csv_add_text(out, found ? h->runs[p->last].started_utc : "");
+		csv_add_text(out, p->first_utc);
+		csv_add_text(out, p->last_utc);
 		csv_add_text(out, p->is.code);
 		csv_add_text(out, history_pattern(p, pattern));
 		add_number(out, (int64_t)p->turns);
@@ -171,9 +168,10 @@ void history_csv(const struct history *h, const struct history_about *a,
 #define NAME_COLUMNS 22	/* of the first column, at most ... */
 #define NAME_LEAST   10	/* ... and at least */
 
-static const char *date_of(const struct history *h, size_t run, char date[11])
+/** "2026-02-13"; "-": never. */
+static const char *date_of(const char *utc, char date[11])
 {
-	snprintf(date, 11, "%.10s", h->runs[run].started_utc);
+	snprintf(date, 11, "%.10s", utc[0] ? utc : "-");
 	return date;
 }
 
@@ -197,8 +195,7 @@ static char setup_letter(size_t setup)
 
 /* ---- what it rests on --------------------------------------------------- */
 
-static void add_head(const struct history *h, const struct history_about *a,
-		     const struct wrap *w)
+static void add_head(const struct history *h, const struct wrap *w)
 {
 	char first[11], last[11], setup[SUMMARY_SETUP];
 	struct str line = STR_INIT;
@@ -207,21 +204,22 @@ static void add_head(const struct history *h, const struct history_about *a,
 		str_add(&line, "No run that counts is in the history");
 	} else {
 		str_addf(&line, "%zu run%s from %s to %s", h->n_runs,
-			 h->n_runs == 1 ? "" : "s", date_of(h, 0, first),
-			 date_of(h, h->n_runs - 1, last));
+			 h->n_runs == 1 ? "" : "s",
+			 date_of(h->runs[0].started_utc, first),
+			 date_of(h->runs[h->n_runs - 1].started_utc, last));
 	}
-	if (a->left_out > 0) {
+	if (h->left_out > 0) {
 		str_addf(&line, "; %zu drill%s or model run%s not counted "
-			 "(--drills counts them)", a->left_out,
-			 a->left_out == 1 ? "" : "s",
-			 a->left_out == 1 ? "" : "s");
+			 "(--drills counts them)", h->left_out,
+			 h->left_out == 1 ? "" : "s",
+			 h->left_out == 1 ? "" : "s");
 	}
-	if (a->no_result > 0) {
-		str_addf(&line, "; %zu without a result", a->no_result);
+	if (h->no_result > 0) {
+		str_addf(&line, "; %zu without a result", h->no_result);
 	}
-	if (a->unread > 0) {
-		str_addf(&line, "; %zu line%s cannot be read", a->unread,
-			 a->unread == 1 ? "" : "s");
+	if (h->unread > 0) {
+		str_addf(&line, "; %zu line%s cannot be read", h->unread,
+			 h->unread == 1 ? "" : "s");
 	}
 	wrap_text(w, 0, str_text(&line));
 	for (size_t i = 0; i < h->n_setups; i++) {
@@ -235,8 +233,7 @@ static void add_head(const struct history *h, const struct history_about *a,
 
 /* ---- findings ----------------------------------------------------------- */
 
-static void add_lemons(const struct history *h, const struct history_about *a,
-		       const struct wrap *w)
+static void add_lemons(const struct history *h, const struct wrap *w)
 {
 	struct str line = STR_INIT;
 	bool any = false;
@@ -246,8 +243,8 @@ static void add_lemons(const struct history *h, const struct history_about *a,
 		const size_t runs = n->n < HISTORY_LAST ? n->n : HISTORY_LAST;
 		const size_t len = strlen(n->name);
 
-		if (a->part && (strncasecmp(a->part, n->name, len) != 0 ||
-				(a->part[len] && a->part[len] != ' '))) {
+		if (h->part && (strncasecmp(h->part, n->name, len) != 0 ||
+				(h->part[len] && h->part[len] != ' '))) {
 			continue;
 		}
 		str_reset(&line);
@@ -261,8 +258,7 @@ static void add_lemons(const struct history *h, const struct history_about *a,
 }
 
 /** "n7 NIC 2: 3 of the last 9 runs, first on ..., trend -4 % a month". */
-static void add_sentence(const struct history *h, const struct history_part *p,
-			 const struct wrap *w)
+static void add_sentence(const struct history_part *p, const struct wrap *w)
 {
 	const size_t found = p->failed + p->warned;
 	struct str line = STR_INIT;
@@ -272,8 +268,8 @@ static void add_sentence(const struct history *h, const struct history_part *p,
 	if (found > 0) {
 		str_addf(&line, "found in %zu of the last %zu run%s, first on "
 			 "%s", found, p->n, p->n == 1 ? "" : "s",
-			 date_of(h, p->first, date));
-		str_addf(&line, ", last on %s (%s)", date_of(h, p->last, date),
+			 date_of(p->first_utc, date));
+		str_addf(&line, ", last on %s (%s)", date_of(p->last_utc, date),
 			 p->is.code);
 	} else {
 		str_addf(&line, "good in %zu run%s", p->n,
@@ -294,39 +290,32 @@ static void add_sentence(const struct history *h, const struct history_part *p,
 
 /* ---- the table ---------------------------------------------------------- */
 
-static bool is_shown(const struct history_part *p,
-		     const struct history_about *a)
+static bool is_shown(const struct history *h, const struct history_part *p)
 {
-	return history_is(p, a->part) &&
-	       (a->part || a->verbose || history_tells(p));
+	return history_is(p, h->part) &&
+	       (h->part || h->verbose || history_tells(p));
 }
 
-static int name_width(const struct history *h, const struct history_about *a)
+static int name_width(const struct history *h)
 {
 	size_t width = NAME_LEAST;
 
 	for (size_t i = 0; i < h->n_parts; i++) {
 		const size_t len = strlen(h->parts[i].name);
 
-		if (is_shown(&h->parts[i], a) && len > width) {
+		if (is_shown(h, &h->parts[i]) && len > width) {
 			width = len;
 		}
 	}
-	return (int)(width < NAME_COLUMNS || a->verbose ? width :
+	return (int)(width < NAME_COLUMNS || h->verbose ? width :
 							   NAME_COLUMNS);
 }
 
-static void add_row(const struct history *h, const struct history_part *p,
-		    int width, struct str *out)
+static void add_row(const struct history_part *p, int width, struct str *out)
 {
 	const size_t found = p->failed + p->warned;
-	char first[11] = "-", last[11] = "-", pattern[HISTORY_LAST + 1];
-	char trend[32];
+	char first[11], last[11], pattern[HISTORY_LAST + 1], trend[32];
 
-	if (found > 0) {
-		date_of(h, p->first, first);
-		date_of(h, p->last, last);
-	}
 	/* a name that is too long has its line */
 	if ((int)strlen(p->name) > width) {
 		str_addf(out, "%s\n%*s", p->name, width, "");
@@ -334,21 +323,21 @@ static void add_row(const struct history *h, const struct history_part *p,
 		str_addf(out, "%-*s", width, p->name);
 	}
 	str_addf(out, " %c %3zu/%-3zu %-10s %-10s %-10s %s%s\n",
-		 setup_letter(p->setup), found, p->n, first, last,
+		 setup_letter(p->setup), found, p->n,
+		 date_of(p->first_utc, first), date_of(p->last_utc, last),
 		 history_pattern(p, pattern), trend_text(&p->trend, trend),
 		 p->flaps ? " flaps" : "");
 }
 
-static void add_table(const struct history *h, const struct history_about *a,
-		      const struct wrap *w)
+static void add_table(const struct history *h, const struct wrap *w)
 {
-	const int width = name_width(h, a);
+	const int width = name_width(h);
 	size_t shown = 0, more = 0;
 
 	for (size_t i = 0; i < h->n_parts; i++) {
 		const struct history_part *p = &h->parts[i];
 
-		if (!is_shown(p, a)) {
+		if (!is_shown(h, p)) {
 			continue;
 		}
 		if (shown == 0) {
@@ -356,8 +345,8 @@ static void add_table(const struct history *h, const struct history_about *a,
 				 "trend a month\n", width, "part", "first",
 				 "last", "last runs");
 		}
-		if (shown < SHOWN || a->verbose) {
-			add_row(h, p, width, w->out);
+		if (shown < SHOWN || h->verbose) {
+			add_row(p, width, w->out);
 			shown++;
 		} else {
 			more++;
@@ -375,21 +364,20 @@ static void add_table(const struct history *h, const struct history_about *a,
 	}
 }
 
-void history_words(const struct history *h, const struct history_about *a,
-		   const struct wrap *w)
+void history_words(const struct history *h, const struct wrap *w)
 {
 	size_t said = 0;
 
-	add_head(h, a, w);
-	add_lemons(h, a, w);
-	for (size_t i = 0; a->part && i < h->n_parts && said < SHOWN; i++) {
+	add_head(h, w);
+	add_lemons(h, w);
+	for (size_t i = 0; h->part && i < h->n_parts && said < SHOWN; i++) {
 		const struct history_part *p = &h->parts[i];
 
-		if (history_is(p, a->part) &&
-		    (history_tells(p) || strcasecmp(p->name, a->part) == 0)) {
+		if (history_is(p, h->part) &&
+		    (history_tells(p) || strcasecmp(p->name, h->part) == 0)) {
 			str_add(w->out, said++ ? "" : "\n");
-			add_sentence(h, p, w);
+			add_sentence(p, w);
 		}
 	}
-	add_table(h, a, w);
+	add_table(h, w);
 }

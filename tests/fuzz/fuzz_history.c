@@ -11,7 +11,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
  *  is the summary of a run that an earlier version wrote. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct history_about about = { .dir = "d", .verbose = true };
 	struct str text = STR_INIT;
 	const struct wrap w = { .out = &text, .width = 80 };
 	struct store_runs r = { 0 };
@@ -28,9 +27,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	f = size ? fmemopen((void *)data, size, "r") : NULL;
 	if (f && store_read_file(f, &r, &e) == 0 &&
 	    history_make(r.runs, r.n, &h) == 0) {
-		history_words(&h, &about, &w);
-		history_csv(&h, &about, &text);
-		json_decref(history_json(&h, &about));
+		h.dir = "d";
+		h.verbose = true;
+		history_words(&h, &w);
+		history_csv(&h, &text);
+		json_decref(history_json(&h));
 		history_release(&h);
 	}
 	if (f) {

@@ -200,13 +200,13 @@ static void what_is_no_summary_is_refused(void **state)
 /* ---- trends ------------------------------------------------------------- */
 
 /** @n runs a day apart, @percent a month from 50 GB/s on, with noise. */
-static void make_points(struct trend_point *p, size_t n, double percent,
+static void make_points(struct history_point *p, size_t n, double percent,
 			double noise)
 {
 	for (size_t i = 0; i < n; i++) {
-		p[i] = (struct trend_point){
+		p[i] = (struct history_point){
 			.at_s = (int64_t)i * DAY_S,
-			.level = 50 * pow(1 + percent / 100, (double)i / 30) *
+			.level_GB_s = 50 * pow(1 + percent / 100, (double)i / 30) *
 				 (1 + noise * (hash_unit(3, i, 0, 0) - 0.5)),
 		};
 	}
@@ -214,7 +214,7 @@ static void make_points(struct trend_point *p, size_t n, double percent,
 
 static void a_trend_is_said_from_so_many_runs_on(void **state)
 {
-	struct trend_point p[40];
+	struct history_point p[40];
 	struct trend t;
 
 	(void)state;
@@ -232,13 +232,13 @@ static void a_trend_is_said_from_so_many_runs_on(void **state)
 
 static void outliers_make_no_trend(void **state)
 {
-	struct trend_point p[40];
+	struct history_point p[40];
 	struct trend t;
 
 	(void)state;
 	make_points(p, 40, -4, 0.02);
 	for (size_t i = 30; i < 40; i += 2) {
-		p[i].level *= 3;
+		p[i].level_GB_s *= 3;
 	}
 	assert_int_equal(trend_of(p, 40, &t), 0);
 	assert_true(t.sure && t.percent < -2 && t.percent > -6);
@@ -250,7 +250,7 @@ static void outliers_make_no_trend(void **state)
 
 static void many_runs_are_thinned_out(void **state)
 {
-	static struct trend_point p[5000];
+	static struct history_point p[5000];
 	struct trend t;
 
 	(void)state;
@@ -350,8 +350,8 @@ static void who_fails_again_is_a_lemon(void **state)
 	assert_ptr_equal(p, &h.parts[0]);
 	assert_int_equal(p->failed, 3);
 	assert_int_equal(p->n, 9);
-	assert_int_equal(p->first, 2);
-	assert_int_equal(p->last, 8);
+	assert_string_equal(p->first_utc, runs[2].started_utc);
+	assert_string_equal(p->last_utc, runs[8].started_utc);
 	assert_true(p->flaps);
 	assert_true(find_node(&h, "n1")->lemon);
 	assert_int_equal(find_node(&h, "n1")->fails, 3);
@@ -444,8 +444,6 @@ static void the_words_fit_80_columns(void **state)
 {
 	struct str text = STR_INIT;
 	const struct wrap w = { .out = &text, .width = 80 };
-	struct history_about about = { .dir = "d", .part = "n1 NIC 0",
-				       .left_out = 2 };
 	struct summary runs[40];
 	struct history h;
 	char *next, *line;
@@ -456,9 +454,12 @@ static void the_words_fit_80_columns(void **state)
 				   45 * pow(0.96, i / 30.0));
 	}
 	assert_int_equal(history_make(runs, 40, &h), 0);
-	history_words(&h, &about, &w);
-	about.part = NULL;
-	history_words(&h, &about, &w);
+	h.dir = "d";
+	h.part = "n1 NIC 0";
+	h.left_out = 2;
+	history_words(&h, &w);
+	h.part = NULL;
+	history_words(&h, &w);
 	assert_non_null(strstr(str_text(&text), "n1 NIC 0: found in 3 of the "
 						"last 40 runs"));
 	assert_non_null(strstr(str_text(&text), "-4.0 %"));
@@ -504,11 +505,10 @@ static void append(const struct place *p, int day, const char *found)
 
 static struct store_runs read_place(const struct place *p)
 {
-	const struct store_ask ask = { .last = 1000000 };
 	struct store_runs r;
 	struct err e = { 0 };
 
-	if (store_read(p->dir, &ask, &r, &e) < 0) {
+	if (store_read(p->dir, 1000000, false, &r, &e) < 0) {
 		fail_msg("%s", e.text);
 	}
 	return r;
