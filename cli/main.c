@@ -18,7 +18,6 @@
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
 #include "lib/data/rundir.h"
-#include "lib/data/version.h"
 
 #define COMMAND_ROW(name) &cmd_##name,
 /** Others find it in their session. */

@@ -7,8 +7,7 @@
 #include "lib/data/record_rows.h"
 #include "probes/gpu/gpu.h"
 #include "probes/hang/hang.h"
-#include "probes/info/info.h"
-#include "probes/memlock/memlock.h"
+#include "probes/node/child.h"
 #include "probes/ping/ping.h"
 
 /* ---- transports ---------------------------------------------------------- */

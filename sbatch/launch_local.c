@@ -141,9 +141,8 @@ static void tell_end(struct launch *l, size_t k)
 			 "its agent ended with exit code %d",
 			 code > 128 ? code - 128 : code);
 		run_absent_tell(l->news,
-				&(struct run_entry){
+				&(struct run_entry){ RUN_ENTRY_NONE,
 					.node = l->nodes.names[k * l->hosted],
-					.rank = -1,
 					.code = "agent_missing",
 					.source = "front",
 					.detail = text });

@@ -597,8 +597,8 @@ static bool submit_less(struct launch *l)
 	    submit(&r, l->job, &why) < 0) {
 		return false;
 	}
-	run_absent_note(l->dir, &(struct run_entry){ .node = node.name,
-			.rank = -1, .code = code, .source = "sinfo",
+	run_absent_note(l->dir, &(struct run_entry){ RUN_ENTRY_NONE,
+			.node = node.name, .code = code, .source = "sinfo",
 			.detail = says }, NULL);
 	take_job(l, l->r->dir);
 	l->nodes[0] = '\0';

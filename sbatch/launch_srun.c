@@ -9,7 +9,6 @@
 #include "lib/base/units.h"
 #include "lib/data/rundir.h"
 #include "sbatch/launcher.h"
-#include "sbatch/muster.h"
 #include "sbatch/slurm.h"
 #include "sbatch/srun_step.h"
 

@@ -387,9 +387,9 @@ static void tell_end(struct launch *l, size_t k)
 				last = line;
 			}
 		}
-		run_absent_tell(l->news, &(struct run_entry){
+		run_absent_tell(l->news, &(struct run_entry){ RUN_ENTRY_NONE,
 				.node = hosts_name(l->hosts.names[k]),
-				.rank = -1, .code = code, .source = "ssh",
+				.code = code, .source = "ssh",
 				.detail = text ? last : log });
 	} else if (text && !text[0] &&
 		   rundir_path(l->dir, log, path, NULL) == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "sbatch/muster.h"
+#include "sbatch/srun_step.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -254,7 +254,7 @@ static bool settle(struct muster *m)
 
 		if (node->code) {
 			run_absent_note(m->r->dir, &(struct run_entry){
-					.node = node->name, .rank = -1,
+					RUN_ENTRY_NONE, .node = node->name,
 					.code = node->code, .source = "srun",
 					.detail = node->says }, NULL);
 		}

@@ -18,9 +18,8 @@
 #include "lib/base/err.h"
 #include "lib/data/csv.h"
 #include "lib/data/json.h"
-#include "lib/data/redact.h"
+#include "lib/data/bundle.h"
 #include "lib/data/rundir.h"
-#include "lib/data/tar.h"
 #include "report/show/judged.h"
 
 /** Maximum bytes of the archive, and of its README. */

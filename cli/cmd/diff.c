@@ -24,10 +24,7 @@ struct answer {
 	json_t *json;
 	struct str words, headline;
 	struct table parts, rows;
-	struct tile {		/* figures at the top of the page */
-		const char *name;
-		size_t n;
-	} tiles[4];
+	size_t worse, better, same;	/* how many measurements */
 	const char *picture;	/* in dir; NULL: none */
 	enum diff_status status;
 	struct str unlike;	/* what --force overlooks; "" nothing */
@@ -61,18 +58,16 @@ static int check_alike(const struct session *s, const struct run *then,
 			"--force compares them all the same");
 }
 
-/** Note the counts of a comparison of @what, in words and as tiles. */
+/** Note the counts of a comparison of @what, also in words. */
 static void count(struct answer *a, const char *what, size_t worse,
 		  size_t better, size_t same)
 {
-	const size_t n = worse + better + same;
-
-	a->tiles[0] = (struct tile){ "compared", n };
-	a->tiles[1] = (struct tile){ "worse", worse };
-	a->tiles[2] = (struct tile){ "better", better };
-	a->tiles[3] = (struct tile){ "unchanged", same };
+	a->worse = worse;
+	a->better = better;
+	a->same = same;
 	str_addf(&a->headline, "%s of %s %s got worse",
-		 worse ? UNITS_COUNT(worse) : "none", UNITS_COUNT(n), what);
+		 worse ? UNITS_COUNT(worse) : "none",
+		 UNITS_COUNT(worse + better + same), what);
 }
 
 /** Write DIR/report.html: the counts, parts, picture and rows. */
@@ -90,9 +85,11 @@ static int write_page(const struct answer *a, const struct session *s,
 	str_add(&body, " (old) and ");
 	html_text(&body, s->args[1]);
 	str_add(&body, " (new)</p>\n<dl class=\"tiles\">");
-	for (size_t i = 0; i < sizeof(a->tiles) / sizeof(*a->tiles); i++) {
-		html_tile(&body, a->tiles[i].name, UNITS_COUNT(a->tiles[i].n));
-	}
+	html_tile(&body, "compared",
+		  UNITS_COUNT(a->worse + a->better + a->same));
+	html_tile(&body, "worse", UNITS_COUNT(a->worse));
+	html_tile(&body, "better", UNITS_COUNT(a->better));
+	html_tile(&body, "unchanged", UNITS_COUNT(a->same));
 	str_add(&body, "</dl>\n");
 	table_html(&a->parts, "h2", &body);
 	if (a->picture) {
@@ -100,9 +97,8 @@ static int write_page(const struct answer *a, const struct session *s,
 		html_picture(a->dir, a->picture, "new against old", &body);
 	}
 	table_html(&a->rows, "h2", &body);
-	rc = html_write(a->dir, &(struct html_page){
-		.title = str_text(&title), .status = status,
-		.headline = str_text(&a->headline), .body = &body }, e);
+	rc = html_write(a->dir, str_text(&title), status,
+			str_text(&a->headline), &body, e);
 	str_release(&title);
 	str_release(&body);
 	return rc;

@@ -19,15 +19,13 @@
 #include "lib/base/units.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "probes/engine/worker/worker.h"
+#include "probes/transport/order.h"
 #include "probes/host/inventory.h"
-#include "probes/memlock/memlock.h"
 #include "probes/node/child.h"
 #include "probes/probe.h"
 #include "probes/self/self.h"
 #include "report/judge/findings.h"
 #include "report/judge/pairs.h"
-#include "sbatch/muster.h"
 #include "sbatch/srun_step.h"
 
 /**

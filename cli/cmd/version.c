@@ -17,7 +17,7 @@
 #include "lib/base/err.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
-#include "lib/data/version.h"
+#include "lib/data/rundir.h"
 #include "probes/host/inventory.h"
 #include "report/base/wrap.h"
 

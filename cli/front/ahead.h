@@ -8,6 +8,7 @@
 #include "cli/front/help.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
+#include "lib/data/rundir.h"
 #include "lib/spec/spec.h"
 #include "probes/plan/layout.h"
 #include "probes/plan/plan.h"
@@ -67,9 +68,9 @@ json_t *run_json_part(const json_t *whole, const struct spec *options,
 bool run_json_failed(const char *dir, int *code, bool *absent, struct err *e);
 /** The same of @run, which is run.json or RUN_RESUME. */
 bool run_json_error(const json_t *run, int *code, bool *absent, struct err *e);
-/** Members of @more into DIR/run.json; @more is released.  0, or -1 with
+/** Write the members of @f that are set into DIR/run.json; 0, or -1 with
  *  @e. */
-int run_json_note(const char *dir, json_t *more, struct err *e);
+int run_json_note(const char *dir, const struct run_file *f, struct err *e);
 
 /* ---- ahead --------------------------------------------------------------- */
 

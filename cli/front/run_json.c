@@ -14,10 +14,8 @@
 #include "lib/base/hash.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "lib/data/version.h"
 #include "probes/probe.h"
 
-#define SCHEMA 1
 #define NONCE_BYTES 16
 #define MAX_EXPECT 64
 
@@ -41,21 +39,6 @@ static json_t *read_whole(const char *env)
 	const char *dir = getenv(env);
 
 	return dir && *dir ? rundir_read_json(dir, RUN_JSON, NULL) : NULL;
-}
-
-/** Return the command line of the whole that this run is a step of; NULL if it
- *  is not a step. */
-static json_t *whole_json(void)
-{
-	json_t *run = read_whole(STEP_WHOLE_ENV);
-	json_t *typed = json_incref(json_object_get(run, "whole"));
-
-	if (run && !typed) {
-		typed = json_pack("{s:O*, s:O*}", "argv", run_file(run).argv,
-				  "options", run_file(run).options);
-	}
-	json_decref(run);
-	return typed;
 }
 
 /** Return the facts about this shell that the probe needs, or those of the
@@ -113,7 +96,7 @@ int run_json_resume(json_t *run, const struct session *s,
 {
 	char hex[2 * NONCE_BYTES + 1], utc[CLOCK_UTC_SIZE];
 	const struct run_file f = run_file(run);
-	json_t *resumes = f.resumes, *now;
+	json_t *resumes = f.resumes, *argv, *now;
 
 	if (draw_nonce(hex, e) < 0) {
 		return -1;
@@ -121,9 +104,11 @@ int run_json_resume(json_t *run, const struct session *s,
 	if (!f.id[0]) {		/* written by a version without it */
 		json_object_set_new(run, "id", json_string(f.nonce));
 	}
-	now = json_pack("{s:s, s:o, s:s, s:s}", "utc", clock_utc(utc), "argv",
-			words_json(s->argv), "version", version_own(),
-			"stopped", f.stop_reason);
+	argv = words_json(s->argv);
+	now = run_entry_json(&(struct run_entry){ RUN_ENTRY_NONE,
+		.utc = clock_utc(utc), .argv = argv,
+		.version = version_own(), .stopped = f.stop_reason });
+	json_decref(argv);
 	json_object_del(run, "ended_utc");
 	json_object_del(run, "stop_reason");
 	json_object_del(run, "error");
@@ -147,28 +132,43 @@ json_t *run_json_new(const struct session *s, const char *probe,
 		     const char *launcher, const char *drill, struct err *e)
 {
 	char hex[2 * NONCE_BYTES + 1], utc[CLOCK_UTC_SIZE];
-	json_t *json;
+	json_t *text = json_string(drill), *json = NULL, *whole;
+	struct run_file f, of;
 
 	if (draw_nonce(hex, e) < 0) {
+		json_decref(text);
 		return NULL;
 	}
-	json = json_pack("{s:i, s:s, s:o, s:s, s:s, s:s, s:o, s:b, s:s, s:s, "
-			 "s:o*, s:o*, s:o*, s:s*, s:O*}",
-			 "schema", SCHEMA, "probe", probe,
-			 "argv", words_json(s->argv),
-			 "version", version_own(), "nonce", hex, "id", hex,
-			 "options", options_json(s, &s->spec),
-			 "drill", drill[0] != '\0', "launcher", launcher,
-			 "started_utc", clock_utc(utc),
-			 "shell", shell_json(s, probe, launcher),
-			 "whole", whole_json(),
-			 "expect", expect_json(),
-			 "drill_text", drill[0] ? drill : NULL,
-			 "retest", s->retest);
-	if (!json) {
+	/* the command line of the whole that this run is a step of */
+	whole = read_whole(STEP_WHOLE_ENV);
+	of = run_file(whole);
+	f = (struct run_file){
+		.probe = probe, .argv = words_json(s->argv),
+		.version = version_own(), .nonce = hex, .id = hex,
+		.options = options_json(s, &s->spec),
+		.drill = drill[0] != '\0', .launcher = launcher,
+		.started_utc = clock_utc(utc), .drill_text = drill,
+		.shell = shell_json(s, probe, launcher),
+		.expect = expect_json(),
+		.whole = { .given = whole != NULL,
+			   .argv = of.whole.given ? of.whole.argv : of.argv,
+			   .options = of.whole.given ? of.whole.options :
+						       of.options },
+	};
+	if (text && f.options && (json = run_file_json(&f))) {
+		if (s->retest) {
+			json_object_set(json, "retest", s->retest);
+		}
+	} else {
 		err_set(e, 0, "cannot write the options as JSON");
 		err_hint(e, "are the options and the drill file UTF-8 text?");
 	}
+	json_decref(f.argv);
+	json_decref(f.options);
+	json_decref(f.shell);
+	json_decref(f.expect);
+	json_decref(whole);
+	json_decref(text);
 	return json;
 }
 
@@ -225,9 +225,10 @@ bool run_json_failed(const char *dir, int *code, bool *absent, struct err *e)
 	return failed;
 }
 
-int run_json_note(const char *dir, json_t *more, struct err *e)
+int run_json_note(const char *dir, const struct run_file *f, struct err *e)
 {
 	json_t *run = rundir_read_json(dir, RUN_JSON, e);
+	json_t *more = run_file_json(f);
 	int rc = -1;
 
 	if (run && more && json_object_update(run, more) == 0) {

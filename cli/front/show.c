@@ -19,7 +19,6 @@
 #include "lib/data/json.h"
 #include "lib/data/record_rows.h"
 #include "lib/data/rundir.h"
-#include "lib/data/version.h"
 #include "report/base/wrap.h"
 #include "report/history/history.h"
 #include "report/judge/caption.h"
@@ -316,10 +315,10 @@ static json_t *failed_run(const char *dir, const struct session *s,
 				"started_utc", clock_utc(utc));
 	}
 	if (!run_file(run).error.given) {
-		json_object_set_new(run, "error", json_pack(
-			"{s:o, s:o, s:i}", "text",
-			json_text(err_str(why, text, sizeof(text))),
-			"hint", json_text(why->hint), "exit", code));
+		json_object_set_new(run, "error", run_part_json(
+			"error", &(struct run_file){ .error = {
+				.text = err_str(why, text, sizeof(text)),
+				.hint = why->hint, .exit = code } }));
 	}
 	return run;
 }

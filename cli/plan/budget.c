@@ -7,6 +7,7 @@
 #include "cli/plan/plan.h"
 #include "lib/base/clock.h"
 #include "lib/base/units.h"
+#include "lib/data/schema.h"
 #include "probes/plan/plan.h"
 
 /* ---- tiers --------------------------------------------------------------- */
@@ -117,6 +118,17 @@ void tiers_words(const struct forecast *f, struct str *out)
 	}
 }
 
+#define TIER(member, key, type) FIELD(tier, member, key, type, 0, 0, "")
+
+static const struct field tier_fields[] = {
+	TIER(words, "options", LINK), TIER(usual, "default", BOOL),
+	TIER(tests, "cells", INT), TIER(rounds, "rounds", INT),
+	FIELD(tier, time_s, "time_s", REAL, 0, 0, "", .optional = FIELD_NULL),
+	TIER(rare, "seen_third", REAL), TIER(uplink, "seen_uplink", REAL),
+	TIER(nodes, "seen_node_pair", REAL), TIER(pair, "seen_pair", REAL),
+	{ 0 }
+};
+
 json_t *tiers_json(const struct forecast *f)
 {
 	json_t *list = json_array();
@@ -124,14 +136,7 @@ json_t *tiers_json(const struct forecast *f)
 	for (size_t i = 0; is_choice(f) && i < TIERS; i++) {
 		struct tier o = make_offer(f, &tiers[i]);
 
-		json_array_append_new(list, json_pack(
-			"{s:s, s:b, s:I, s:I, s:o, s:f, s:f, s:f, s:f}",
-			"options", o.words, "default", o.usual,
-			"cells", (json_int_t)o.tests,
-			"rounds", (json_int_t)o.rounds, "time_s",
-			isnan(o.time_s) ? json_null() : json_real(o.time_s),
-			"seen_third", o.rare, "seen_uplink", o.uplink,
-			"seen_node_pair", o.nodes, "seen_pair", o.pair));
+		json_array_append_new(list, schema_json(tier_fields, &o));
 	}
 	return list;
 }

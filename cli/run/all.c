@@ -403,21 +403,18 @@ static int run(struct step_place *place, struct err *e)
 		for (const struct layer *x = layers; x->probe; x++) {
 			json_array_append_new(steps, json_string(x->probe));
 		}
-		rc = run_json_note(place->dir,
-				   json_pack("{s:{s:i, s:o}}", "planned",
-					     "cells", (int)N_LAYERS, "rungs",
-					     steps), e);
+		rc = run_json_note(place->dir, &(struct run_file){
+			.planned = { .given = true, .cells = N_LAYERS,
+				     .rungs = steps } }, e);
+		json_decref(steps);
 	}
 	if (rc == 0) {
 		rc = run_layers(&l, e);
 	}
 	if (rc == 0) {
-		rc = run_json_note(
-			l.place.dir,
-			json_pack("{s:s, s:s}", "ended_utc", clock_utc(utc),
-				  "stop_reason",
-				  l.place.stopped ? "interrupted" : ""),
-			e);
+		rc = run_json_note(l.place.dir, &(struct run_file){
+			.ended_utc = clock_utc(utc), .stop_reason =
+			l.place.stopped ? "interrupted" : "" }, e);
 	}
 	rundir_table_close(&l.rows);
 	str_release(&l.expect);

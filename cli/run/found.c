@@ -181,8 +181,8 @@ void found_note_end(const char *dir, const struct launcher_ops *ops,
 		      ops->end ? is_cut(dir, run, ops, l, &e) : false;
 	}
 	if (cut && f.planned.given) {
-		run_json_note(dir, json_pack("{s:o}", "job_end",
-					     json_text(e.text)), NULL);
+		run_json_note(dir, &(struct run_file){ .job_end = e.text },
+			      NULL);
 	} else if (cut) {
 		run_error_note(dir, &e, CODE_UNABLE);
 	}

@@ -30,15 +30,6 @@
 
 /* ---- plan ---------------------------------------------------------------- */
 
-struct maker {
-	const char *const *nodes;
-	size_t n;
-	const char *kind;
-	int group, n_groups;
-	bool *begun;		/* a group each: it has been in a job */
-	struct jobs_plan *p;
-};
-
 static int groups_of(size_t n, int group)
 {
 	return (int)((n + (size_t)group - 1) / (size_t)group);
@@ -52,11 +43,12 @@ static size_t jobs_of(size_t n, int group)
 }
 
 /** The nodes of group @g: from *@first up to *@last. */
-static void members(const struct maker *m, int g, size_t *first, size_t *last)
+static void members(const struct jobs_plan *p, int g, size_t *first,
+		    size_t *last)
 {
-	*first = (size_t)g * (size_t)m->group;
-	*last = *first + (size_t)m->group;
-	*last = *last < m->n ? *last : m->n;
+	*first = (size_t)g * (size_t)p->group;
+	*last = *first + (size_t)p->group;
+	*last = *last < p->n_names ? *last : p->n_names;
 }
 
 static void add_pair(struct jobs_part *part, const char *a, const char *b)
@@ -66,52 +58,52 @@ static void add_pair(struct jobs_part *part, const char *a, const char *b)
 
 /** Adds the pairs of a group: all inside it the first time, and those inside
  *  single nodes every time, since the partner may be down. */
-static void add_group(const struct maker *m, int g, struct jobs_part *part)
+static void add_group(struct jobs_plan *p, int g, struct jobs_part *part)
 {
-	const bool inside = strcmp(m->kind, "all") == 0;
+	const bool inside = strcmp(p->kind, "all") == 0;
 	size_t first, last;
 
-	members(m, g, &first, &last);
+	members(p, g, &first, &last);
 	for (size_t i = first; i < last; i++) {
 		str_addf(&part->nodes, "%s%s", part->nodes.len ? "," : "",
-			 m->nodes[i]);
+			 p->names[i]);
 		for (size_t k = i + !inside;
-		     (!m->begun[g] || m->group == 1) && k < last; k++) {
-			add_pair(part, m->nodes[i], m->nodes[k]);
+		     (!p->begun[g] || p->group == 1) && k < last; k++) {
+			add_pair(part, p->names[i], p->names[k]);
 		}
 	}
-	m->begun[g] = true;
+	p->begun[g] = true;
 }
 
-static void add_part(struct maker *m, int a, int b)
+static void add_part(struct jobs_plan *p, int a, int b)
 {
-	struct jobs_part *part = &m->p->parts[m->p->n];
+	struct jobs_part *part = &p->parts[p->n];
 	size_t i, k, last_a, last_b, first_b;
 
-	members(m, a, &i, &last_a);
-	members(m, b, &first_b, &last_b);
+	members(p, a, &i, &last_a);
+	members(p, b, &first_b, &last_b);
 	for (; i < last_a; i++) {
 		for (k = first_b; k < last_b; k++) {
-			add_pair(part, m->nodes[i], m->nodes[k]);
+			add_pair(part, p->names[i], p->names[k]);
 		}
 	}
-	add_group(m, a, part);
-	add_group(m, b, part);
-	if (strcmp(m->kind, "rail") == 0) {
+	add_group(p, a, part);
+	add_group(p, b, part);
+	if (strcmp(p->kind, "rail") == 0) {
 		str_reset(&part->pairs);
-		str_add(&part->pairs, m->kind);
+		str_add(&part->pairs, p->kind);
 	}
-	m->p->n++;
+	p->n++;
 }
 
-static void add_rounds(struct maker *m)
+static void add_rounds(struct jobs_plan *p)
 {
-	for (int round = 0; round < sched_rounds(m->n_groups); round++) {
-		for (int a = 0; a < m->n_groups; a++) {
-			int b = sched_partner(m->n_groups, round, a);
+	for (int round = 0; round < sched_rounds(p->n_groups); round++) {
+		for (int a = 0; a < p->n_groups; a++) {
+			int b = sched_partner(p->n_groups, round, a);
 
 			if (b > a) {
-				add_part(m, a, b);
+				add_part(p, a, b);
 			}
 		}
 	}
@@ -121,11 +113,10 @@ int jobs_plan_make(const char *const nodes[], size_t n, const char *kind,
 		   size_t max_jobs, size_t most, struct jobs_plan *p,
 		   struct err *e)
 {
-	struct maker m = { .nodes = nodes, .n = n, .kind = kind, .group = 1,
-			   .p = p };
 	bool failed = false;
 
-	*p = (struct jobs_plan){ 0 };
+	*p = (struct jobs_plan){ .names = nodes, .n_names = n, .kind = kind,
+				 .group = 1 };
 	most = most < JOBS_MAX ? most : JOBS_MAX;
 	if (n < 2) {
 		err_set(e, 0, "there is no pair of %zu node%s", n,
@@ -133,31 +124,31 @@ int jobs_plan_make(const char *const nodes[], size_t n, const char *kind,
 		return err_hint(e, "--nodelist or \"-- --partition=NAME\" "
 				   "names more");
 	}
-	while (jobs_of(n, m.group) > most && m.group <= JOBS_GROUP_MAX) {
-		m.group++;
+	while (jobs_of(n, p->group) > most && p->group <= JOBS_GROUP_MAX) {
+		p->group++;
 	}
-	if (m.group > JOBS_GROUP_MAX || most == 0) {
+	if (p->group > JOBS_GROUP_MAX || most == 0) {
 		err_set(e, 0, "the pairs of %zu nodes do not fit into %zu jobs",
 			n, most);
 		return err_hint(e, "--nodelist names fewer nodes; \"squeue "
 				   "--me\" shows the jobs that count already");
 	}
-	m.n_groups = groups_of(n, m.group);
-	m.begun = calloc((size_t)m.n_groups, sizeof(*m.begun));
-	p->parts = calloc(jobs_of(n, m.group) + 1, sizeof(*p->parts));
-	p->group = m.group;
-	p->rounds = sched_rounds(m.n_groups);
-	if (m.begun && p->parts) {
-		add_rounds(&m);
+	p->n_groups = groups_of(n, p->group);
+	p->begun = calloc((size_t)p->n_groups, sizeof(*p->begun));
+	p->parts = calloc(jobs_of(n, p->group) + 1, sizeof(*p->parts));
+	p->rounds = sched_rounds(p->n_groups);
+	if (p->begun && p->parts) {
+		add_rounds(p);
 	}
-	failed = !m.begun || !p->parts;
+	failed = !p->begun || !p->parts;
 	for (size_t i = 0; i < p->n; i++) {
 		p->parts[i].lane = p->n > max_jobs ? (int)(i % max_jobs) + 1 :
 						     0;
 		failed = failed || p->parts[i].nodes.failed ||
 			 p->parts[i].pairs.failed;
 	}
-	free(m.begun);
+	free(p->begun);
+	p->begun = NULL;
 	if (failed) {
 		jobs_plan_release(p);
 		return err_set(e, ENOMEM, "no memory for the jobs");
@@ -173,23 +164,6 @@ void jobs_plan_release(struct jobs_plan *p)
 	}
 	free(p->parts);
 	*p = (struct jobs_plan){ 0 };
-}
-
-/* [{nodes, pairs, lane}, ...] */
-static json_t *jobs_plan_json(const struct jobs_plan *p)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < p->n; i++) {
-		const struct job job = {
-			.nodes = str_text(&p->parts[i].nodes),
-			.pairs = str_text(&p->parts[i].pairs),
-			.lane = p->parts[i].lane,
-		};
-
-		json_array_append_new(list, schema_json(job_fields, &job));
-	}
-	return list;
 }
 
 /* ---- show ---------------------------------------------------------------- */
@@ -415,7 +389,7 @@ static json_t *jobs_json(const struct session *s, const struct probe_start *t,
 {
 	unsigned char random[4];
 	char id[2 * sizeof(random) + 1] = "0";
-	json_t *names = json_array();
+	json_t *names = json_array(), *parts = json_array(), *json;
 
 	if (hash_random(random, sizeof(random)) == 0) {
 		hash_hex(random, sizeof(random), id);
@@ -423,12 +397,22 @@ static json_t *jobs_json(const struct session *s, const struct probe_start *t,
 	for (size_t i = 0; i < a->n; i++) {
 		json_array_append_new(names, json_text(a->use[i]));
 	}
-	return json_pack("{s:{s:s, s:s, s:i, s:I, s:I, s:o, s:o}}", "jobs",
-			 "id", id, "kind", a->kind,
-			 "lanes", (int)s->spec.max_jobs,
-			 "gpus", (json_int_t)(a->gpus ? a->gpus : -1),
-			 "minutes", (json_int_t)t->r.minutes,
-			 "nodes", names, "parts", jobs_plan_json(&a->plan));
+	for (size_t i = 0; i < a->plan.n; i++) {
+		json_array_append_new(parts, schema_json(job_fields,
+			&(struct job){
+				.nodes = str_text(&a->plan.parts[i].nodes),
+				.pairs = str_text(&a->plan.parts[i].pairs),
+				.lane = a->plan.parts[i].lane }));
+	}
+	json = run_part_json("jobs", &(struct run_file){ .jobs = {
+		.id = id, .kind = a->kind,
+		.lanes = (int)s->spec.max_jobs,
+		.gpus = a->gpus ? (int)a->gpus : -1,
+		.minutes = (int)t->r.minutes,
+		.nodes = names, .parts = parts } });
+	json_decref(names);
+	json_decref(parts);
+	return json;
 }
 
 /* ---- submit -------------------------------------------------------------- */
@@ -754,7 +738,7 @@ static int start(struct session *s, const struct probe_start *t,
 		return code;
 	}
 	run = rundir_read_json(dir, RUN_JSON, e);
-	if (!run || json_object_update_new(run, jobs_json(s, t, a)) < 0 ||
+	if (!run || json_object_set_new(run, "jobs", jobs_json(s, t, a)) < 0 ||
 	    rundir_write_json(dir, RUN_JSON, run, e) < 0 ||
 	    rundir_path(dir, JOBS_PARTS, parts, e) < 0) {
 		json_decref(run);

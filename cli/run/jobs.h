@@ -39,6 +39,12 @@ struct jobs_plan {
 	struct jobs_part *parts;	/* in the order of submission */
 	size_t n;
 	int group, rounds;
+	/* while it is made; borrowed */
+	const char *const *names;	/* of the nodes */
+	size_t n_names;
+	const char *kind;
+	int n_groups;
+	bool *begun;		/* a group each: it has been in a job */
 };
 
 /**

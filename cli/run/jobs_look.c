@@ -198,8 +198,8 @@ static void note_end(struct job *job, const char *dir, bool planned)
 	err_set(&e, 0, "%s", st.text);
 	STR_COPY(job->why, e.text);
 	if (planned) {
-		run_json_note(dir, json_pack("{s:o}", "job_end",
-					     json_text(e.text)), NULL);
+		run_json_note(dir, &(struct run_file){ .job_end = e.text },
+			      NULL);
 	} else {
 		run_error_note(dir, &e, CODE_UNABLE);
 		rundir_forget(dir);	/* there may be thousands */

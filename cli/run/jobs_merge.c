@@ -188,18 +188,18 @@ static int find_nodes(struct merge *m, struct err *e)
  *  such. */
 static int merge_rank(const struct merge *m, const char *node, int64_t rank)
 {
-	const json_t *list = json_object_get(m->tries[m->at].run, "nodes");
+	const json_t *list = run_file(m->tries[m->at].run).nodes;
 	const struct jobs_whole_node *w = merge_node(m, node);
 	int first = 0;
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
-		const json_t *one = json_array_get(list, i);
+		const struct run_entry one = run_entry(list, i);
 
-		if (strcmp(json_member(one, "name"), node) == 0) {
+		if (strcmp(one.name, node) == 0) {
 			return w && rank >= first && rank - first < w->gpus ?
 				       w->first_rank + (int)(rank - first) : -1;
 		}
-		first += run_entry_of(one).gpus;
+		first += one.gpus;
 	}
 	return -1;
 }
@@ -412,8 +412,8 @@ static json_t *nodes_json(const struct merge *m)
 		const struct jobs_whole_node *w = &m->nodes[i];
 
 		json_array_append_new(list, w->json ? json_copy(w->json) :
-			json_pack("{s:s, s:i}", "name", w->name, "gpus",
-				  w->gpus));
+			run_entry_json(&(struct run_entry){ RUN_ENTRY_NONE,
+				.name = w->name, .gpus = w->gpus }));
 	}
 	return list;
 }
@@ -456,12 +456,11 @@ static json_t *planned_json(const struct merge *m)
 			cells += wants(m, a, g / b->gpus, b, g % b->gpus);
 		}
 	}
-	return json_pack("{s:s, s:b, s:o*, s:I, s:i}", "kind",
-			 run_file(m->j->left.run).jobs.kind,
-			 "rails_apart", first.planned.rails_apart, "rails_by",
-			 first.planned.rails_by[0] ?
-			 json_text(first.planned.rails_by) : NULL,
-			 "cells", (json_int_t)cells, "passes", 1);
+	return run_part_json("planned", &(struct run_file){ .planned = {
+		.kind = run_file(m->j->left.run).jobs.kind,
+		.rails_apart = first.planned.rails_apart,
+		.rails_by = first.planned.rails_by,
+		.cells = cells, .passes = 1 } });
 }
 
 /* ---- what is missing ----------------------------------------------------- */

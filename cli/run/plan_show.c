@@ -15,6 +15,7 @@
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
 #include "lib/data/json.h"
+#include "lib/data/schema.h"
 #include "probes/ping/ping.h"
 #include "report/base/wrap.h"
 #include "sbatch/launcher.h"
@@ -322,16 +323,6 @@ void plan_words(const struct session *s, const struct forecast *f,
 
 /* ---- JSON -------------------------------------------------------------- */
 
-static json_t *count_json(int64_t n)
-{
-	return n > 0 ? json_integer(n) : json_null();
-}
-
-static json_t *real_json(double v)
-{
-	return isnan(v) ? json_null() : json_real(v);
-}
-
 static json_t *cheaper_json(const struct session *s, const struct forecast *f)
 {
 	struct str line = STR_INIT;
@@ -349,34 +340,44 @@ static json_t *cheaper_json(const struct session *s, const struct forecast *f)
 	return json;
 }
 
+/* 0 and NAN are not known */
+#define COUNT(member, key) \
+	FIELD(forecast, member, key, INT, 1, INT64_MAX, "", \
+	      .optional = FIELD_NULL)
+#define REAL(member, key) \
+	FIELD(forecast, member, key, REAL, 0, 0, "", .optional = FIELD_NULL)
+
+static const struct field shape_fields[] = {
+	FIELD_NAME(forecast, probe, "probe", ""),
+	FIELD_NAME(forecast, ops, "transport", "", .optional = FIELD_NULL),
+	COUNT(nodes, "nodes"), COUNT(ranks, "ranks"), { 0 }
+};
+
+static const struct field forecast_fields[] = {
+	COUNT(cells, "cells"), COUNT(turns, "rounds"), COUNT(sizes, "sizes"),
+	COUNT(variants, "variants"), REAL(time_s, "time_s"),
+	REAL(least_s, "time_least_s"), REAL(most_s, "time_most_s"),
+	REAL(bytes, "bytes"), REAL(retry_s, "retry_s"),
+	REAL(follow_s, "follow_up_s"), COUNT(neighbours, "neighbours"),
+	COUNT(kept, "neighbours_kept"), { 0 }
+};
+
 static json_t *forecast_json(const struct forecast *f)
 {
-	double hours = f->time_s / 3600;
-	bool gpu = f->ops && xport_is(f->ops, XPORT_GPU);
+	const bool gpu = f->ops && xport_is(f->ops, XPORT_GPU);
+	const double hours = f->time_s / 3600;
+	json_t *json = schema_json(shape_fields, f), *assumed = json_array();
 
-	return json_pack(
-		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-		"probe", f->probe->name,
-		"transport", f->ops ? json_string(f->ops->name) : json_null(),
-		"nodes", count_json(f->nodes), "ranks", count_json(f->ranks),
-		"assumed", f->assumed && f->probe->kind != PROBE_NODES ?
-				   json_pack("[s]", "gpus-per-node") :
-				   json_array(),
-		"cells", count_json((int64_t)f->cells),
-		"rounds", count_json((int64_t)f->turns),
-		"sizes", count_json(f->sizes),
-		"variants", count_json(f->variants),
-		"time_s", real_json(f->time_s),
-		"time_least_s", real_json(f->least_s),
-		"time_most_s", real_json(f->most_s),
-		"bytes", real_json(f->bytes),
-		"retry_s", real_json(f->retry_s),
-		"follow_up_s", real_json(f->follow_s),
-		"neighbours", count_json(f->neighbours),
-		"neighbours_kept", count_json(f->kept),
-		"node_hours", real_json(hours * (double)f->nodes), "gpu_hours",
-		real_json(gpu ? hours * (double)f->ranks : NAN));
+	if (f->assumed && f->probe->kind != PROBE_NODES) {
+		json_array_append_new(assumed, json_string("gpus-per-node"));
+	}
+	json_object_set_new(json, "assumed", assumed);
+	json_object_update_new(json, schema_json(forecast_fields, f));
+	json_object_set_new(json, "node_hours",
+			    json_real_or_null(hours * (double)f->nodes));
+	json_object_set_new(json, "gpu_hours", json_real_or_null(
+		gpu ? hours * (double)f->ranks : NAN));
+	return json;
 }
 
 /* ---- one probe, or several --------------------------------------------- */
@@ -438,7 +439,7 @@ static int show_one(struct session *s, const struct probe *probe,
 	return code;
 }
 
-/** State for each() of a conductor. */
+/** State for each() of a conductor; its JSON. */
 struct several {
 	const struct command *const *commands;
 	const char *launcher;
@@ -446,6 +447,15 @@ struct several {
 	json_t *list;
 	double least_s, most_s;	/* of all together, as far as known */
 	double bytes;		/* from node to node */
+};
+
+#define ALL(member, key, type) FIELD(several, member, key, type, 0, 0, "")
+
+static const struct field several_fields[] = {
+	{ .name = "schema", .kind = FIELD_FORMAT, .min = 1 },
+	ALL(launcher, "launcher", LINK), ALL(list, "probes", ARRAY),
+	ALL(least_s, "time_least_s", REAL), ALL(most_s, "time_most_s", REAL),
+	ALL(bytes, "bytes", REAL), { 0 }
 };
 
 static void see_step(void *arg, const char *probe, const struct args *line,
@@ -518,11 +528,7 @@ static int show_all(const struct session *s, const struct conductor *c,
 
 	c->each(&place, see_step, &all);
 	if (s->spec.json) {
-		code = print_json(json_pack(
-			"{s:i, s:s, s:O, s:f, s:f, s:f}", "schema", 1,
-			"launcher", launcher, "probes", all.list,
-			"time_least_s", all.least_s, "time_most_s", all.most_s,
-			"bytes", all.bytes));
+		code = print_json(schema_json(several_fields, &all));
 	} else {
 		forecast_time(all.least_s, least, sizeof(least));
 		forecast_time(all.most_s, most, sizeof(most));

@@ -9,22 +9,17 @@
 /* ---- late ---------------------------------------------------------------- */
 
 /**
- * Lateness of a periodic check: the process was stopped, or had no CPU.  What
- * it did not see meanwhile may have been there.  Zeroed: no check so far.
+ * Note a check at @now_ns (clock_now_ns()), which is due every @period_ns, in
+ * *@looked_ns, the time of the last one, 0 at first.  Returns its lateness in
+ * ns, 0 for the first check and one in time: the process was stopped, or had no
+ * CPU, and what it did not see meanwhile may have been there.
  */
-struct late {
-	int64_t looked_ns;	/* time of the last check */
-};
-
-/** Note a check at @now_ns (clock_now_ns()), which is due every @period_ns.
- *  Returns its lateness in ns; 0 for the first check and one in time. */
-static inline int64_t late_look(struct late *l, int64_t now_ns,
+static inline int64_t late_look(int64_t *looked_ns, int64_t now_ns,
 				int64_t period_ns)
 {
-	int64_t late_ns =
-		l->looked_ns > 0 ? now_ns - l->looked_ns - period_ns : 0;
+	int64_t late_ns = *looked_ns > 0 ? now_ns - *looked_ns - period_ns : 0;
 
-	l->looked_ns = now_ns;
+	*looked_ns = now_ns;
 	return late_ns > 0 ? late_ns : 0;
 }
 

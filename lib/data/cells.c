@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <stdint.h>
 
 #include "lib/base/stats.h"
 #include "lib/data/json.h"
@@ -404,4 +406,22 @@ int cells_mark_slow(struct cell *cells, size_t n, int64_t size_B,
 		}
 	}
 	return 0;
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+#define SMALL_PAGE 4096
+/** Less has no large page in it. */
+#define LARGE_LEAST ((size_t)4 << 20)
+
+void *cells_calloc(size_t n, size_t size)
+{
+	char *p = calloc(n, size);
+	size_t skip = -(uintptr_t)p % SMALL_PAGE;
+
+	if (p && n * size >= LARGE_LEAST) {
+		/* a hint; failure is harmless */
+		(void)madvise(p + skip, n * size - skip, MADV_HUGEPAGE);
+	}
+	return p;
 }

@@ -241,4 +241,12 @@ struct cell_say {
  */
 bool cells_decides(struct cell_say row, bool at_size, struct cell_say before);
 
+/**
+ * As calloc(), for arrays that have an entry for each cell of a run and are
+ * filled in any order: in large pages where the kernel gives them when asked,
+ * as looking for a page of 4 KiB takes longer than what is done there.  free()
+ * frees.
+ */
+void *cells_calloc(size_t n, size_t size);
+
 #endif

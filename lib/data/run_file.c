@@ -19,40 +19,55 @@
 #define MINUTES_MOST 1000000	/* of a job, nearly two years */
 #define CELLS_MOST  (INT64_C(1) << 40)
 #define PASSES_MOST 16
-#define RUN(member, type, to) FIELD(run_file, member, #member, type, 0, to, "")
+#define RUN(member, type, to) \
+	FIELD(run_file, member, #member, type, 0, to, "", \
+	      .optional = FIELD_OMITTED)
 #define RUN_IN(part, member, type, to) \
+	RUN_AS(part, member, #member, type, 0, to)
+#define RUN_AS(part, member, key, type, from, to) \
+	FIELD(run_file, part.member, key, type, from, to, "", \
+	      .optional = FIELD_OMITTED)
+/* written as it is, also 0 and "" */
+#define RUN_ANY(part, member, type, to) \
 	FIELD(run_file, part.member, #member, type, 0, to, "")
 #define RUN_PART(part) \
 	{ .name = #part, .kind = FIELD_STRUCT, .places = part##_fields, \
-	  FIELD_GIVEN(run_file, part.given), .optional = FIELD_OMITTED }
+	  .size = sizeof(struct run_file), FIELD_GIVEN(run_file, part.given), \
+	  .optional = FIELD_OMITTED }
 
 static const struct field error_fields[] = {
-	RUN_IN(error, text, LINK, 0), RUN_IN(error, hint, LINK, 0),
+	RUN_ANY(error, text, LINK, 0), RUN_ANY(error, hint, LINK, 0),
 	FIELD(run_file, error.exit, "exit", INT, CODE_USAGE, CODE_PARTIAL, ""),
-	RUN_IN(error, absent, BOOL, 0), { 0 }
+	RUN_ANY(error, absent, BOOL, 0), { 0 }
 };
 
 static const struct field planned_fields[] = {
-	RUN_IN(planned, kind, LINK, 0), RUN_IN(planned, rails_by, LINK, 0),
-	RUN_IN(planned, hca, LINK, 0), RUN_IN(planned, cells, INT, CELLS_MOST),
-	RUN_IN(planned, rails_apart, BOOL, 0), RUN_IN(planned, cross, BOOL, 0),
-	RUN_IN(planned, by_rail, BOOL, 0), RUN_IN(planned, pairs, ARRAY, 0),
-	RUN_IN(planned, groups, ARRAY, 0), RUN_IN(planned, rungs, ARRAY, 0),
-	RUN_IN(planned, fabrics, ARRAY, 0), RUN_IN(planned, sample, OBJECT, 0),
-	FIELD(run_file, planned.n_groups, "groups", INT, 1, INT32_MAX, ""),
-	FIELD(run_file, planned.passes, "passes", INT, 1, PASSES_MOST, ""),
-	RUN_IN(planned, seed, INT, INT64_MAX),
-	RUN_IN(planned, probes_per_s, INT, INT64_MAX), { 0 }
+	RUN_IN(planned, kind, LINK, 0), RUN_IN(planned, op, LINK, 0),
+	FIELD(run_file, planned.rails_apart, "rails_apart", BOOL, 0, 0, "",
+	      .optional = FIELD_OMITTED,
+	      FIELD_GIVEN(run_file, planned.passes)),
+	RUN_IN(planned, rails_by, LINK, 0),
+	RUN_IN(planned, cross, BOOL, 0), RUN_IN(planned, by_rail, BOOL, 0),
+	RUN_AS(planned, cells, "cells", INT, 1, CELLS_MOST),
+	RUN_AS(planned, passes, "passes", INT, 1, PASSES_MOST),
+	RUN_IN(planned, pairs, ARRAY, 0), RUN_IN(planned, groups, ARRAY, 0),
+	RUN_IN(planned, rungs, ARRAY, 0), RUN_IN(planned, fabrics, ARRAY, 0),
+	RUN_IN(planned, hca, LINK, 0), RUN_IN(planned, sample, OBJECT, 0),
+	RUN_AS(planned, n_groups, "groups", INT, 1, INT32_MAX),
+	RUN_AS(planned, n_nodes, "nodes", INT, 1, INT32_MAX),
+	RUN_AS(planned, seed, "seed", INT, 1, INT64_MAX),
+	RUN_AS(planned, probes_per_s, "probes_per_s", INT, 1, INT64_MAX),
+	{ 0 }
 };
 
 static const struct field measuring_fields[] = {
-	RUN_IN(measuring, since_utc, LINK, 0),
-	RUN_IN(measuring, after_B, INT, INT64_MAX), { 0 }
+	RUN_ANY(measuring, since_utc, LINK, 0),
+	RUN_ANY(measuring, after_B, INT, INT64_MAX), { 0 }
 };
 
 static const struct field follow_up_fields[] = {
-	RUN_IN(follow_up, rounds, INT, INT32_MAX),
-	RUN_IN(follow_up, tests, INT, CELLS_MOST), { 0 }
+	RUN_ANY(follow_up, rounds, INT, INT32_MAX),
+	RUN_ANY(follow_up, tests, INT, CELLS_MOST), { 0 }
 };
 
 static const struct field contrast_fields[] = {
@@ -61,9 +76,11 @@ static const struct field contrast_fields[] = {
 };
 
 static const struct field bisect_fields[] = {
-	RUN_IN(bisect, kind, LINK, 0), RUN_IN(bisect, tests, INT, INT32_MAX),
-	RUN_IN(bisect, repeats, INT, INT64_MAX),
-	RUN_IN(bisect, parts, ARRAY, 0), { 0 }
+	RUN_IN(bisect, kind, LINK, 0), RUN_ANY(bisect, tests, INT, INT32_MAX),
+	RUN_AS(bisect, size_B, "size_B", INT, 1, INT64_MAX),
+	RUN_IN(bisect, parts, ARRAY, 0),
+	RUN_AS(bisect, repeats, "repeats", INT, 1, INT64_MAX),
+	RUN_ANY(bisect, says, LINK, 0), { 0 }
 };
 
 static const struct field typed_fields[] = {
@@ -81,30 +98,38 @@ static const struct field retest_fields[] = {
 };
 
 static const struct field jobs_fields[] = {
-	FIELD(run_file, jobs.gpus, "gpus", INT, -1, GPUS_MOST, ""),
-	FIELD(run_file, jobs.minutes, "minutes", INT, 0, MINUTES_MOST, ""),
 	RUN_IN(jobs, id, LINK, 0), RUN_IN(jobs, kind, LINK, 0),
+	RUN_AS(jobs, lanes, "lanes", INT, 1, INT32_MAX),
+	RUN_AS(jobs, gpus, "gpus", INT, -1, GPUS_MOST),
+	RUN_IN(jobs, minutes, INT, MINUTES_MOST),
 	RUN_IN(jobs, nodes, ARRAY, 0), RUN_IN(jobs, parts, ARRAY, 0), { 0 }
 };
 
 static const struct field run_fields[] = {
-	RUN(probe, LINK, 0), RUN(version, LINK, 0), RUN(nonce, LINK, 0),
-	RUN(id, LINK, 0), RUN(drill_text, LINK, 0), RUN(launcher, LINK, 0),
-	RUN(started_utc, LINK, 0), RUN(ended_utc, LINK, 0),
+	{ .name = "schema", .kind = FIELD_FORMAT, .min = 1 },
+	RUN(probe, LINK, 0), RUN(argv, ARRAY, 0), RUN(version, LINK, 0),
+	RUN(nonce, LINK, 0), RUN(id, LINK, 0), RUN(options, OBJECT, 0),
+	FIELD(run_file, drill, "drill", BOOL, 0, 0, "",
+	      .optional = FIELD_OMITTED, FIELD_GIVEN(run_file, probe)),
+	RUN(launcher, LINK, 0), RUN(started_utc, LINK, 0),
+	RUN(shell, ARRAY, 0), RUN_PART(whole), RUN(expect, ARRAY, 0),
+	RUN(drill_text, LINK, 0), RUN_PART(retest), RUN(ended_utc, LINK, 0),
 	RUN(stop_reason, LINK, 0), RUN(job_end, LINK, 0),
 	RUN(transport, LINK, 0), RUN(schedule, LINK, 0),
-	RUN(drill, BOOL, 0), RUN(argv, ARRAY, 0), RUN(options, OBJECT, 0),
 	RUN(nodes, ARRAY, 0), RUN(environment, OBJECT, 0),
 	RUN(settings, OBJECT, 0), RUN(notes, ARRAY, 0),
-	RUN(dropped, ARRAY, 0), RUN(shell, ARRAY, 0), RUN(expect, ARRAY, 0),
-	RUN(sizes, ARRAY, 0),
+	RUN(dropped, ARRAY, 0), RUN(sizes, ARRAY, 0),
 	RUN(resumes, ARRAY, 0), RUN(imported, ARRAY, 0),
 	RUN_PART(measuring), RUN_PART(follow_up), RUN_PART(error),
 	RUN_PART(planned), RUN_PART(contrast),
 	{ .name = "options", .kind = FIELD_STRUCT, .places = typed_fields },
-	RUN_PART(bisect), RUN_PART(whole), RUN_PART(retest), RUN_PART(jobs),
-	{ 0 }
+	RUN_PART(bisect), RUN_PART(jobs), { 0 }
 };
+
+json_t *run_file_json(const struct run_file *f)
+{
+	return schema_json(run_fields, f);
+}
 
 json_t *run_part_json(const char *name, const struct run_file *f)
 {
@@ -127,42 +152,52 @@ struct run_file run_file(const json_t *json)
 
 /* ---- verdict.json -------------------------------------------------------- */
 
-#define ENTRY(member, type, to) \
-	FIELD(run_entry, member, #member, type, 0, to, "")
+#define ENTRY(member, type, to) ENTRY_AS(member, #member, type, 0, to)
+#define ENTRY_AS(member, key, type, from, to) \
+	FIELD(run_entry, member, key, type, from, to, "", \
+	      .optional = FIELD_OMITTED)
 
 static const struct field entry_fields[] = {
 	/* of a finding */
-	FIELD(run_entry, act, "do", LINK, 0, 0, ""),
-	FIELD(run_entry, others, "or", ARRAY, 0, 0, ""),
-	FIELD(run_entry, score, "score", REAL, -INFINITY, INFINITY, ""),
-	ENTRY(kind, LINK, 0), ENTRY(node, LINK, 0), ENTRY(peer_node, LINK, 0),
+	ENTRY_AS(act, "do", LINK, 0, 0), ENTRY_AS(others, "or", ARRAY, 0, 0),
+	ENTRY_AS(score, "score", REAL, -INFINITY, INFINITY),
+	ENTRY(kind, LINK, 0), ENTRY(rank, INT, INT32_MAX),
+	ENTRY(node, LINK, 0), ENTRY(gpu, INT, INT32_MAX),
+	ENTRY(peer_node, LINK, 0),
 	ENTRY(index, INT, INT32_MAX), ENTRY(peer_index, INT, INT32_MAX),
 	ENTRY(name, LINK, 0), ENTRY(names, LINK, 0), ENTRY(peer_name, LINK, 0),
 	ENTRY(direction, LINK, 0), ENTRY(uplinks, BOOL, 0),
 	ENTRY(members, ARRAY, 0), ENTRY(peer_members, ARRAY, 0),
 	ENTRY(severity, LINK, 0), ENTRY(code, LINK, 0), ENTRY(says, LINK, 0),
-	ENTRY(cells, INT, INT64_MAX), ENTRY(explained, INT, INT64_MAX),
-	ENTRY(judged, INT, INT64_MAX),
+	ENTRY_AS(cells, "cells", INT, 1, INT64_MAX),
+	ENTRY_AS(explained, "explained", INT, 1, INT64_MAX),
+	ENTRY_AS(judged, "judged", INT, 1, INT64_MAX),
 	ENTRY(drain, BOOL, 0), ENTRY(evidence, ARRAY, 0),
 	/* of a part of a retest */
 	ENTRY(nic, LINK, 0), ENTRY(pairs, ARRAY, 0),
-	ENTRY(gpus, INT, GPUS_MOST), ENTRY(peer_gpus, INT, GPUS_MOST),
+	ENTRY(first_rank, INT, INT32_MAX),
+	ENTRY_AS(gpus, "gpus", INT, 1, GPUS_MOST),
+	ENTRY_AS(peer_gpus, "peer_gpus", INT, 1, GPUS_MOST),
 	/* of a rank */
-	ENTRY(gpu, INT, INT32_MAX), ENTRY(rank, INT, INT32_MAX),
 	ENTRY(detail, LINK, 0), ENTRY(source, LINK, 0),
 	/* of a node */
 	ENTRY(nic_of, ARRAY, 0), ENTRY(nic_used, ARRAY, 0),
 	ENTRY(nic_names, ARRAY, 0), ENTRY(ends, ARRAY, 0),
 	ENTRY(here, BOOL, 0), ENTRY(missing, BOOL, 0),
-	ENTRY(nics, INT, GPUS_MOST), ENTRY(parts, ARRAY, 0),
+	ENTRY_AS(nics, "nics", INT, 1, GPUS_MOST), ENTRY(parts, ARRAY, 0),
 	/* of --resume */
-	ENTRY(utc, LINK, 0), ENTRY(version, LINK, 0), { 0 }
+	ENTRY(utc, LINK, 0), ENTRY(argv, ARRAY, 0), ENTRY(version, LINK, 0),
+	ENTRY(stopped, LINK, 0), { 0 }
 };
+
+json_t *run_entry_json(const struct run_entry *r)
+{
+	return schema_json(entry_fields, r);
+}
 
 struct run_entry run_entry_of(const json_t *json)
 {
-	struct run_entry r = { .index = -1, .peer_index = -1, .gpu = -1,
-			       .rank = -1, .score = NAN };
+	struct run_entry r = { RUN_ENTRY_NONE };
 
 	schema_look(entry_fields, &r, json);
 	r.fail = strcmp(r.severity, "fail") == 0;
@@ -193,8 +228,13 @@ struct verdict_file verdict_file(const json_t *json)
 
 json_t *run_node_json(const char *name, int first_rank, int gpus, int nics)
 {
-	return json_pack("{s:o,s:i,s:i,s:i}", "name", json_text(name),
-			 "first_rank", first_rank, "gpus", gpus, "nics", nics);
+	struct run_entry n = { RUN_ENTRY_NONE };
+
+	n.name = name;
+	n.first_rank = first_rank;
+	n.gpus = gpus;
+	n.nics = nics;
+	return run_entry_json(&n);
 }
 
 /* ---- the error ----------------------------------------------------------- */
@@ -237,14 +277,40 @@ int run_error_note(const char *dir, const struct err *why, int exit_code)
 	return rc;
 }
 
+/* ---- version ------------------------------------------------------------ */
+
+const char *version_own(void)
+{
+	return GPUCHECK_VERSION;
+}
+
+int version_check(const char *whose, const char *version, struct err *e)
+{
+	if (strcmp(version, version_own()) == 0) {
+		return 0;
+	}
+	err_set(e, EPROTONOSUPPORT, "%s is gpucheck %.40s, not %s", whose,
+		version[0] ? version : "of an older version", version_own());
+	return err_hint(e, "a run needs one gpucheck on all nodes: replace the "
+			   "copy there, or use one that all nodes share");
+}
+
+int version_check_run(const json_t *run, struct err *e)
+{
+	const struct run_file f = run_file(run);
+	const size_t n = json_array_size(f.resumes);
+	const char *version = n > 0 ? run_entry(f.resumes, n - 1).version :
+				      f.version;
+
+	return version[0] ? version_check("the front that started this run",
+					  version, e) : 0;
+}
+
 /* ---- absent -------------------------------------------------------------- */
 
 void run_absent_tell(int fd, const struct run_entry *n)
 {
-	json_t *json = json_pack("{s:s,s:i,s:s,s:s,s:o}",
-				 "node", n->node, "rank", n->rank,
-				 "source", n->source, "code", n->code,
-				 "detail", json_text(n->detail));
+	json_t *json = run_entry_json(n);
 	char *line = json ? json_dumps(json, JSON_COMPACT) : NULL;
 
 	if (line) {

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <jansson.h>
 #include <limits.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -34,8 +35,8 @@ struct run_file {
 	} error;
 	struct {
 		bool given, rails_apart, cross, by_rail;
-		const char *kind, *rails_by, *hca;
-		int64_t cells, passes, seed, probes_per_s, n_groups;
+		const char *kind, *rails_by, *hca, *op;
+		int64_t cells, passes, seed, probes_per_s, n_groups, n_nodes;
 		json_t *pairs, *groups, *rungs, *fabrics, *sample;
 	} planned;
 	struct {
@@ -56,9 +57,9 @@ struct run_file {
 	} contrast;
 	struct {
 		bool given;
-		const char *kind;
+		const char *kind, *says;
 		int tests;
-		int64_t repeats;
+		int64_t repeats, size_B;
 		json_t *parts;		/* run_entry() */
 	} bisect;
 	struct {
@@ -73,14 +74,16 @@ struct run_file {
 	struct {
 		bool given;
 		const char *id, *kind;
-		int gpus, minutes;
+		int gpus, minutes, lanes;
 		json_t *nodes, *parts;
 	} jobs;
 };
 
 struct run_file run_file(const json_t *json);
-/** The part of @f in braces that is called @name, all of whose members are set:
- *  new reference, NULL without memory. */
+/** The members of @f that are set, among them the parts that are given, as
+ *  run.json has them: new reference, NULL without memory. */
+json_t *run_file_json(const struct run_file *f);
+/** The part of @f in braces that is called @name in the same way. */
 json_t *run_part_json(const char *name, const struct run_file *f);
 
 /** verdict.json, read alike. */
@@ -97,18 +100,27 @@ struct run_entry {
 	const char *kind, *node, *peer_node, *name, *peer_name, *direction;
 	const char *severity, *code, *says, *act, *nic, *detail, *utc, *version;
 	const char *source, *names;	/* names: a host list */
-	int index, peer_index, gpus, peer_gpus, gpu, rank, nics;
+	const char *stopped;
+	int index, peer_index, gpus, peer_gpus, gpu, rank, nics, first_rank;
 	int64_t cells, explained, judged;
 	double score;
 	bool uplinks, fail, drain, here, missing;
 	json_t *members, *peer_members, *others, *evidence, *pairs;
-	json_t *nic_of, *nic_used, *nic_names, *ends, *parts;
+	json_t *nic_of, *nic_used, *nic_names, *ends, *parts, *argv;
 };
+
+/** An entry of which nothing is known, and the start of one to write. */
+#define RUN_ENTRY_NONE \
+	.index = -1, .peer_index = -1, .gpu = -1, .rank = -1, \
+	.first_rank = -1, .score = NAN
 
 struct run_entry run_entry(const json_t *list, size_t i);
 struct run_entry run_entry_of(const json_t *json);
 
-/** A node of run.json, new reference; NULL without memory. */
+/** The members of @r that are set, as JSON: new reference, NULL without
+ *  memory. */
+json_t *run_entry_json(const struct run_entry *r);
+/** The same of a node of run.json. */
 json_t *run_node_json(const char *name, int first_rank, int gpus, int nics);
 
 /** The member "error" of run.json: why nothing, or nothing more, could be
@@ -131,6 +143,17 @@ int run_error_note(const char *dir, const struct err *why, int exit_code);
 void run_absent_tell(int fd, const struct run_entry *n);
 /** Append that line to DIR/absent; 0, or -1 with @e. */
 int run_absent_note(const char *dir, const struct run_entry *n, struct err *e);
+
+/** Version of this program. */
+const char *version_own(void);
+
+/** Check that @version, that of @whose ("the agent of n1"), is ours; "": not
+ *  known.  Returns 0, or -1 with both in @e, code EPROTONOSUPPORT. */
+int version_check(const char *whose, const char *version, struct err *e);
+
+/** The same for the front that began or last resumed the run @run (run.json);
+ *  0 if it does not say. */
+int version_check_run(const json_t *run, struct err *e);
 
 /* ---- rundir -------------------------------------------------------------- */
 

@@ -68,6 +68,9 @@ static bool is_none(const struct field *f, const void *obj)
 		return get_int(f, at) < f->min;
 	case FIELD_REAL:
 		return !isfinite(*(const double *)at);
+	case FIELD_BOOL:
+		return f->count_size > 0 ? get_count(f, obj) == 0 :
+					   !*(const bool *)at;
 	case FIELD_TEXT:
 		return *(const char *)at == '\0';
 	case FIELD_LINK:
@@ -75,6 +78,9 @@ static bool is_none(const struct field *f, const void *obj)
 		       **(const char *const *)at == '\0';
 	case FIELD_STRUCT:
 		return get_count(f, obj) == 0;
+	case FIELD_WORD:
+		return f->size == sizeof(void *) &&
+		       *(const void *const *)at == NULL;
 	case FIELD_OBJECT:
 	case FIELD_ARRAY:
 		return *(json_t *const *)at == NULL;

@@ -19,11 +19,13 @@
 enum field_kind {
 	FIELD_INT,	/* int, enum or int64_t; optional: below min is none */
 	FIELD_REAL,	/* double; NAN is none */
-	FIELD_BOOL,
+	FIELD_BOOL,	/* optional: none while the bool, count or pointer at
+			 * count_at is 0; without one, false is none */
 	FIELD_TEXT,	/* char[]; "" is none */
 	FIELD_HEX,	/* uint8_t[], all of it; in JSON two digits per byte */
 	FIELD_WORD,	/* one of field.words: its index, as a bool, int or
-			 * enum, or a pointer to it; in JSON its name */
+			 * enum, or a pointer to it (NULL is none); in JSON
+			 * its name */
 	FIELD_OBJECT,	/* json_t *; NULL is none */
 	FIELD_ARRAY,	/* the same */
 	FIELD_LINK,	/* const char *, borrowed; NULL and "" are none */
@@ -51,7 +53,7 @@ struct field {
 	enum field_absence optional;
 	size_t at, size;	/* the member; size 0: only checked */
 	size_t count_at, count_size;	/* the count of a list; whether a
-					 * struct is there */
+					 * struct or bool is there */
 	size_t most;		/* entries of a list that is allocated */
 	size_t item_size;	/* of an entry of a list */
 	const void *usual;	/* such an entry before it is read; NULL: 0 */
@@ -76,6 +78,10 @@ struct field {
 #define FIELD_WORDS(tag, member, key, list, ...) \
 	{ .name = key, .kind = FIELD_WORD, FIELD_MEMBER(tag, member), \
 	  .words = list, .word_size = sizeof((list)[0]), .help = __VA_ARGS__ }
+/* only written: @member points to what begins with its name */
+#define FIELD_NAME(tag, member, key, ...) \
+	{ .name = key, .kind = FIELD_WORD, FIELD_MEMBER(tag, member), \
+	  .help = __VA_ARGS__ }
 #define FIELD_LIST(tag, member, count, key, type, from, to, ...) \
 	{ .name = key, .kind = FIELD_##type, FIELD_MEMBER(tag, member), \
 	  FIELD_COUNT(tag, member, count), \

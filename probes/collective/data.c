@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "lib/data/pattern.h"
+#include "lib/base/hash.h"
 
 /* Elements between the patterns of two ranks: more than any buffer has. */
 #define RANK_STRIDE (UINT64_C(1) << 40)

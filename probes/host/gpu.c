@@ -14,7 +14,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "lib/base/str.h"
-#include "lib/data/pattern.h"
 #include "probes/dl/nvml.h"
 #include "probes/host/gpu_state.h"
 #include "probes/host/port.h"

@@ -231,7 +231,7 @@ static void verbs_forget_sides(struct verbs_memory *m)
 
 #include <stdio.h>
 
-#include "lib/data/pattern.h"
+#include "lib/base/hash.h"
 
 int verbs_memory_open(struct verbs_memory *m, const struct verbs_device *d,
 		      size_t bytes, int gpu, const char **code, struct err *e)

@@ -25,7 +25,6 @@
 #include "probes/host/nccl_conf.h"
 #include "probes/host/port.h"
 #include "probes/host/sysfile.h"
-#include "probes/info/info.h"
 #include "probes/node/child.h"
 #include "probes/plan/layout.h"
 

@@ -9,7 +9,6 @@
 #include "lib/base/spawn.h"
 #include "probes/host/sysfile.h"
 #include "probes/memlock/look.h"
-#include "probes/memlock/memlock.h"
 #include "probes/node/child.h"
 
 /* ---- need ---------------------------------------------------------------- */

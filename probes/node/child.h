@@ -59,4 +59,19 @@ void node_task_finished(void);
  *  be no more. */
 int node_task_hear(json_t **told);
 
+/* ---- children of single probes ------------------------------------------- */
+
+/** The info probe's: what a node is, every agent says before any probe begins;
+ *  this adds what is not needed before a measurement: libraries that take a
+ *  while to load, and how many GPUs there should be. */
+int info_child(const struct node_args *args, struct err *e);
+
+/** The memlock probe's, which looks at this node. */
+int memlock_child(const struct node_args *args, struct err *e);
+/** The same less the proof: limits are read, and no call is made to fail. */
+int memlock_limits_child(const struct node_args *args, struct err *e);
+/** Rows about the shell that submits and about what Slurm hands on of its
+ *  limits, see struct probe. */
+json_t *memlock_shell(const char *launcher, const struct spec *s);
+
 #endif

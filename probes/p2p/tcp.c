@@ -21,7 +21,7 @@
 #include "lib/base/net.h"
 #include "lib/base/stats.h"
 #include "lib/base/str.h"
-#include "lib/data/pattern.h"
+#include "lib/base/hash.h"
 
 /* Samples shorter than this measure the clock and the wake-up, not the path. */
 #define TCP_SAMPLE_BYTES   (1u << 20)

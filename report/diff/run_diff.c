@@ -308,11 +308,11 @@ json_t *run_diff_json(const struct run_diff *d, const struct verdict *v)
 			continue;
 		}
 		part_name(d->then, &f->part, name, sizeof(name));
-		json_array_append_new(parts, json_pack(
-			"{s:s, s:o, s:I, s:I}", "kind",
-			part_kind_name(f->part.kind), "name", json_text(name),
-			"cells", (json_int_t)f->cells, "explained",
-			(json_int_t)f->explained));
+		json_array_append_new(parts, run_entry_json(
+			&(struct run_entry){ RUN_ENTRY_NONE,
+				.kind = part_kind_name(f->part.kind),
+				.name = name, .cells = (int64_t)f->cells,
+				.explained = (int64_t)f->explained }));
 	}
 	return json_pack("{s:s, s:s, s:b, s:o, s:I, s:I, s:o, s:o}", "probe",
 			 d->then->probe, "status",

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/big.h"
+#include "lib/data/cells.h"
 #include "lib/base/stats.h"
 #include "lib/base/str.h"
 #include "report/base/grow.h"
@@ -603,7 +603,7 @@ int view_make(const struct run *run, int max, enum view_metric metric,
 		}
 	}
 	v->first = calloc((size_t)v->n + 1, sizeof(*v->first));
-	v->cells = big_calloc((size_t)v->n * (size_t)v->n + 1,
+	v->cells = cells_calloc((size_t)v->n * (size_t)v->n + 1,
 			      sizeof(*v->cells));
 	if (!v->open || !v->first || !v->cells) {
 		view_release(v);

@@ -147,9 +147,9 @@ int trend_of(const struct history_point *p, size_t n, struct trend *t)
 				&p[j * (n - 1) / (runs - 1)];
 
 			if (b->at_s > a->at_s) {
-				slopes[k++] = log(b->level_GB_s / a->level_GB_s) *
-					      DAY_S /
-					      (double)(b->at_s - a->at_s);
+				slopes[k++] =
+					log(b->level_GB_s / a->level_GB_s) *
+					DAY_S / (double)(b->at_s - a->at_s);
 			}
 		}
 	}

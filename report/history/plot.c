@@ -157,8 +157,9 @@ static void choose(struct history_plot_drawing *d)
 		for (size_t i = 0; i < d->h->n_parts && d->n < PARTS_MAX;
 		     i++) {
 			const struct history_part *p = &d->h->parts[i];
-			const bool told = d->h->part ? history_is(p, d->h->part) :
-						    history_tells(p);
+			const bool told = d->h->part ?
+						  history_is(p, d->h->part) :
+						  history_tells(p);
 
 			if ((pass == 0 ? told : !d->h->part && !told &&
 					!p->is.node[0]) &&

@@ -13,7 +13,7 @@
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
 #include "lib/data/json.h"
-#include "lib/data/version.h"
+#include "lib/data/rundir.h"
 #include "report/base/grow.h"
 #include "report/history/history.h"
 
@@ -381,8 +381,9 @@ void summary_add_sweep(struct summary *s, const struct sweep *sweep)
 	for (size_t i = 0; i < sweep->n_curves; i++) {
 		const struct curve *c = &sweep->curves[i];
 		const int64_t size_B = c->n ? c->rows[c->n - 1]->size_B : 0;
-		double best = c->n ? curve_cell_at(c, size_B,
-						    STAT_BEST).GB_s : NAN;
+		int64_t inplace;
+		double best = c->n ? curve_cell_at(c, size_B, STAT_BEST,
+						   &inplace) : NAN;
 
 		s->size_B = size_B > s->size_B ? size_B : s->size_B;
 		if (best > 0 && !(s->busbw_GB_s >= best)) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/big.h"
+#include "lib/data/cells.h"
 #include "lib/data/json.h"
 #include "report/base/grow.h"
 #include "report/model/run.h"
@@ -776,7 +776,7 @@ static int begin(const struct run_rows *rows, struct err *e)
 	    pairs_read_plan(run, e) < 0) {
 		return -1;
 	}
-	run->cell_row = big_calloc(run_n_cells(run) + 1,
+	run->cell_row = cells_calloc(run_n_cells(run) + 1,
 				   sizeof(*run->cell_row));
 	return run->cell_row ? 0 :
 			       err_set(e, ENOMEM, "cannot hold %zu cells",

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/big.h"
+#include "lib/data/cells.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
@@ -484,11 +484,11 @@ int run_make_cells(struct run *run, struct err *e)
 {
 	size_t cells = run_n_cells(run);
 
-	run->cells = big_calloc(cells + 1, sizeof(*run->cells));
-	run->cell_code = big_calloc(cells + 1, sizeof(*run->cell_code));
+	run->cells = cells_calloc(cells + 1, sizeof(*run->cells));
+	run->cell_code = cells_calloc(cells + 1, sizeof(*run->cell_code));
 	run->cell_detail = calloc(cells + 1, sizeof(*run->cell_detail));
 	run->cell_failure = calloc(cells + 1, sizeof(*run->cell_failure));
-	run->cell_way = big_calloc(cells + 1, sizeof(*run->cell_way));
+	run->cell_way = cells_calloc(cells + 1, sizeof(*run->cell_way));
 	run->cell_go = calloc(cells + 1, sizeof(*run->cell_go));
 	run_code(run, "");
 	run_path(run, "");

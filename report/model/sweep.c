@@ -29,13 +29,13 @@ static double bandwidth_by(const struct collective_row *row, double us)
 	return us > 0 && row->time_us > 0 ? bw * row->time_us / us : bw;
 }
 
-struct curve_cell curve_cell_at(const struct curve *c, int64_t size_B,
-				enum spec_stat stat)
+double curve_cell_at(const struct curve *c, int64_t size_B,
+		     enum spec_stat stat, int64_t *inplace)
 {
-	struct curve_cell cell = { .GB_s = NAN, .inplace = RECORD_NONE };
-	double sum = 0;
+	double GB_s = NAN, sum = 0;
 	int n = 0;
 
+	*inplace = RECORD_NONE;
 	for (size_t i = curve_from(c, size_B);
 	     i < c->n && c->rows[i]->size_B == size_B; i++) {
 		const struct collective_row *row = c->rows[i];
@@ -48,17 +48,16 @@ struct curve_cell curve_cell_at(const struct curve *c, int64_t size_B,
 		}
 		sum += bw;
 		n++;
-		if (isnan(cell.GB_s) || (stat == STAT_MIN ? bw < cell.GB_s :
-							    bw > cell.GB_s)) {
-			cell = (struct curve_cell){ .GB_s = bw,
-						    .inplace = row->inplace };
+		if (isnan(GB_s) || (stat == STAT_MIN ? bw < GB_s : bw > GB_s)) {
+			GB_s = bw;
+			*inplace = row->inplace;
 		}
 	}
 	if (stat == STAT_AVG && n > 1) {
-		cell = (struct curve_cell){ .GB_s = sum / n,
-					    .inplace = RECORD_NONE };
+		GB_s = sum / n;
+		*inplace = RECORD_NONE;
 	}
-	return cell;
+	return GB_s;
 }
 
 const struct collective_row *curve_peak(const struct curve *c, int64_t least_B)

@@ -150,20 +150,15 @@ static inline double curve_band(int64_t size_B)
 	return size_B >= 1024 * 1024 ? 0.05 : 0.20;
 }
 
-/** A cell of a comparison: a bandwidth (NAN: none), and its place. */
-struct curve_cell {
-	double GB_s;
-	int64_t inplace;	/* 0, 1; RECORD_NONE: both, or not known */
-};
-
 /**
- * The cell of @size_B by the rows that went well: STAT_BEST the better mean of
- * in place and out of place, STAT_AVG the average of both; STAT_MIN and
- * STAT_MAX by the longest and the shortest operation of both, or by their means
- * if these are not known.
+ * The bandwidth of @size_B (NAN: none) and its place in *@inplace (0, 1;
+ * RECORD_NONE: both, or not known) by the rows that went well: STAT_BEST the
+ * better mean of in place and out of place, STAT_AVG the average of both;
+ * STAT_MIN and STAT_MAX by the longest and the shortest operation of both, or
+ * by their means if these are not known.
  */
-struct curve_cell curve_cell_at(const struct curve *c, int64_t size_B,
-				enum spec_stat stat);
+double curve_cell_at(const struct curve *c, int64_t size_B,
+		     enum spec_stat stat, int64_t *inplace);
 /** Return true if both have the same number of ranks and the same collective;
  *  an unknown one may be any. */
 bool curve_same_op(const struct curve *a, const struct curve *b);

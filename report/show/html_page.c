@@ -265,17 +265,18 @@ static void add_top(const char *title, const char *status,
 	str_add(out, "</h1>\n");
 }
 
-int html_write(const char *dir, const struct html_page *page, struct err *e)
+int html_write(const char *dir, const char *title, const char *status,
+	       const char *headline, const struct str *body, struct err *e)
 {
 	struct str out = STR_INIT;
 	int rc;
 
-	add_top(page->title, page->status, page->headline, &out);
-	str_addmem(&out, str_text(page->body), page->body->len);
+	add_top(title, status, headline, &out);
+	str_addmem(&out, str_text(body), body->len);
 	str_add(&out, "<script>");
 	str_add(&out, page_js);
 	str_add(&out, "</script></main></body></html>\n");
-	rc = out.failed || page->body->failed ?
+	rc = out.failed || body->failed ?
 		     err_set(e, ENOMEM, "cannot write report.html") :
 		     rundir_write_text(dir, "report.html", str_text(&out),
 				       0666, e);
@@ -553,10 +554,8 @@ int show_html(const struct judged *j, const char *dir, struct err *e)
 	html_tables(j, "h2", &body);
 	add_end(j, &body);
 	add_title(j, status, &title);
-	rc = html_write(dir, &(struct html_page){
-		.title = str_text(&title), .status = status,
-		.headline = str_text(&headline),
-		.body = &body }, e);
+	rc = html_write(dir, str_text(&title), status, str_text(&headline),
+			&body, e);
 	str_release(&headline);
 	str_release(&title);
 	str_release(&body);

@@ -29,16 +29,11 @@ void html_tile(struct str *out, const char *name, const char *value);
 /** Add the tables of @j, each below @heading ("h2"). */
 void html_tables(const struct judged *j, const char *heading, struct str *out);
 
-/** A page; texts are borrowed. */
-struct html_page {
-	const char *title;	/* of a tab */
-	const char *status;	/* as wrap_status_word() takes it, ... */
-	const char *headline;	/* ... and what was found */
-	const struct str *body;
-};
-
-/** Write DIR/report.html, self-contained.  Returns 0, or -1 with @e. */
-int html_write(const char *dir, const struct html_page *page, struct err *e);
+/** Write DIR/report.html, self-contained: @title of a tab, @status as
+ *  wrap_status_word() takes it, and what was found.  Returns 0, or -1 with
+ *  @e. */
+int html_write(const char *dir, const char *title, const char *status,
+	       const char *headline, const struct str *body, struct err *e);
 
 /** Add the data of pairs for the script of the page, compressed. */
 void html_data(const struct judged *j, struct str *out);

@@ -194,10 +194,10 @@ static const char *stat_words(enum spec_stat stat)
 }
 
 /** "i" in place, "o" out of place, "" if both or not known. */
-static const char *place_letter(struct curve_cell cell)
+static const char *place_letter(double GB_s, int64_t inplace)
 {
-	return !isfinite(cell.GB_s) || cell.inplace == RECORD_NONE ? "" :
-	       cell.inplace ? "i" : "o";
+	return !isfinite(GB_s) || inplace == RECORD_NONE ? "" :
+	       inplace ? "i" : "o";
 }
 
 /* Show curves that can be compared with @of, the first of them, side by side,
@@ -239,12 +239,12 @@ static void collective_compare(const struct sweep *s, const struct curve *of,
 			for (size_t i = from; i < to; i++) {
 				const bool fast = best && curve_keeps_up(
 					list[i], best, at);
+				int64_t inplace;
+				const double bw = curve_cell_at(
+					list[i], at, stat, &inplace);
+				const char *letter = place_letter(bw, inplace);
 
-				const struct curve_cell cell = curve_cell_at(
-					list[i], at, stat);
-				const char *letter = place_letter(cell);
-
-				add_real(cell.GB_s, NAME_WIDTH - 2, out);
+				add_real(bw, NAME_WIDTH - 2, out);
 				str_addf(out, "%s%c%s", letter,
 					 fast ? mark : ' ',
 					 letter[0] ? "" : " ");
@@ -418,10 +418,11 @@ static void add_comparison(const struct sweep *s, const struct curve *of,
 		html_element(out, "td", units_size_text((uint64_t)at, size,
 							sizeof(size)));
 		for (size_t i = 0; i < n; i++) {
-			const struct curve_cell cell = curve_cell_at(
-				list[i], at, stat);
-			const char *letter = place_letter(cell);
-			const char *bw = html_real(cell.GB_s, 2, number);
+			int64_t inplace;
+			const double GB_s = curve_cell_at(list[i], at, stat,
+							  &inplace);
+			const char *letter = place_letter(GB_s, inplace);
+			const char *bw = html_real(GB_s, 2, number);
 
 			if (best && bw[0] &&
 			    curve_keeps_up(list[i], best, at)) {

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "lib/data/version.h"
 #include "lib/base/clock.h"
 #include "lib/data/rundir.h"
 #include "probes/engine/coord/work.h"

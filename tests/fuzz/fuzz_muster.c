@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sbatch/muster.h"
+#include "sbatch/srun_step.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/data/json.h"
-#include "lib/data/redact.h"
+#include "lib/data/bundle.h"
 
 #define SECRET "tiger-lily"
 

@@ -15,7 +15,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
-#include "lib/data/pattern.h"
+#include "lib/base/hash.h"
 #include "probes/collective/collective.h"
 #include "probes/collective/gpu.h"
 #include "probes/host/gpu.h"

@@ -15,7 +15,6 @@
 
 #include "lib/base/net.h"
 #include "lib/data/rundir.h"
-#include "lib/data/version.h"
 #include "probes/engine/coord/work.h"
 #include "probes/transport/order.h"
 #include "tests/unit/tree.h"

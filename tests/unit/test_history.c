@@ -206,8 +206,9 @@ static void make_points(struct history_point *p, size_t n, double percent,
 	for (size_t i = 0; i < n; i++) {
 		p[i] = (struct history_point){
 			.at_s = (int64_t)i * DAY_S,
-			.level_GB_s = 50 * pow(1 + percent / 100, (double)i / 30) *
-				 (1 + noise * (hash_unit(3, i, 0, 0) - 0.5)),
+			.level_GB_s =
+				50 * pow(1 + percent / 100, (double)i / 30) *
+				(1 + noise * (hash_unit(3, i, 0, 0) - 0.5)),
 		};
 	}
 }

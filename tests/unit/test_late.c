@@ -13,7 +13,7 @@
 
 static void looks_count_from_the_last(void **state)
 {
-	struct late l = { 0 };
+	int64_t l = 0;
 
 	(void)state;
 	assert_int_equal(late_look(&l, 5000 * MS, 100 * MS), 0);

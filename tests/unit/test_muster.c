@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "sbatch/muster.h"
+#include "sbatch/srun_step.h"
 
 #define LAUNCH	"srun: error: Task launch for StepId=1.0 failed on node n2: "
 #define ABORT	"srun: error: Application launch failed: x\n" \

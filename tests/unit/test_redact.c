@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "lib/data/json.h"
-#include "lib/data/redact.h"
+#include "lib/data/bundle.h"
 
 #define PEM(what) "-----" what " RSA PRIVATE KEY-----"
 #define SK "sk-0123456789abcdefXYZ"

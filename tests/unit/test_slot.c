@@ -23,7 +23,6 @@
 #include "lib/base/str.h"
 #include "probes/engine/agent/agent.h"
 #include "probes/engine/net/wire.h"
-#include "probes/engine/worker/worker.h"
 #include "probes/transport/order.h"
 
 #define WAIT_NS (5 * NS_PER_S)

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "lib/base/err.h"
-#include "lib/base/big.h"
+#include "lib/data/cells.h"
 #include "lib/base/str.h"
 
 static void err_carries_text_code_and_hint(void **state)
@@ -252,7 +252,7 @@ static void room_is_filled_by_the_caller(void **state)
 {
 	const size_t n = (5u << 20) + 3;
 	struct str s = STR_INIT;
-	char *big = big_calloc(n, 1), *few = big_calloc(3, 8);
+	char *big = cells_calloc(n, 1), *few = cells_calloc(3, 8);
 
 	(void)state;
 	str_add(&s, "one");
@@ -268,7 +268,7 @@ static void room_is_filled_by_the_caller(void **state)
 	memset(big, 1, n);
 	assert_int_equal(few[23], 0);
 	if (!SANITIZED) {	/* which would end it there */
-		assert_null(big_calloc(SIZE_MAX / 2, 8));
+		assert_null(cells_calloc(SIZE_MAX / 2, 8));
 	}
 	free(big);
 	free(few);

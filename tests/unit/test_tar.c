@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "lib/data/tar.h"
+#include "lib/data/bundle.h"
 
 static void a_file_is_a_header_and_blocks(void **state)
 {

@@ -14,7 +14,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "probes/transport/order.h"
-#include "lib/data/pattern.h"
 #include "probes/engine/net/wire.h"
 
 static void frames_survive_any_cut(void **state)

@@ -23,7 +23,6 @@
 #include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "lib/data/version.h"
 #include "probes/host/gpu_state.h"
 #include "probes/host/interface.h"
 #include "probes/host/inventory.h"
@@ -875,7 +874,8 @@ static void agent_tick(uv_timer_t *t)
 	char text[64];
 
 	if (a->state >= AGENT_RUNNING) {	/* joining may take long */
-		late_ns = late_look(&a->late, now, AGENT_TICK_MS * NS_PER_MS);
+		late_ns = late_look(&a->looked_ns, now,
+				    AGENT_TICK_MS * NS_PER_MS);
 	}
 	if (late_ns > AGENT_LATE_NS) {
 		snprintf(text, sizeof(text), "the agent did not run for %.1f s",

@@ -17,7 +17,6 @@
 #include "probes/engine/net/boot.h"
 #include "probes/engine/net/door.h"
 #include "probes/engine/net/wire.h"
-#include "probes/engine/worker/worker.h"
 #include "probes/host/port.h"
 #include "probes/nccl/log.h"
 #include "probes/sim/model.h"
@@ -252,7 +251,7 @@ struct agent {
 	enum agent_state state;
 	bool published;			/* the others know the contact */
 	bool told_started;		/* that all have */
-	struct late late;
+	int64_t looked_ns;	/* of late_look() */
 	int64_t listen_ns;	/* until then, what is owed may be in line */
 	int64_t leave_ns;
 	int64_t pressed_ns;	/* until then, nothing more is said of it */

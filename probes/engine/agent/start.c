@@ -21,7 +21,6 @@
 #include "lib/data/json.h"
 #include "lib/data/record.h"
 #include "lib/data/rundir.h"
-#include "lib/data/version.h"
 #include "probes/engine/net/door.h"
 #include "probes/host/interface.h"
 #include "probes/host/inventory.h"
@@ -544,6 +543,7 @@ void agent_tell_why(struct agent *a)
 {
 	const struct limit_user least = { .files = AGENT_FILES };
 	const char *limit = limit_code(a->why.code);
+	struct run_entry absent = { RUN_ENTRY_NONE };
 	char text[600];
 
 	/* a coordinator that is not there in time is lost like one that goes:
@@ -562,10 +562,12 @@ void agent_tell_why(struct agent *a)
 		boot_publish_failure(&a->boot, a->dir, a->nonce, &a->why);
 	} else if (limit != NULL && a->nonce[0] != '\0') {
 		limit_text(&a->why, &least, text, sizeof(text));
-		run_absent_note(a->dir, &(struct run_entry){
-				.node = agent_node(a), .rank = a->boot.rank,
-				.source = "agent", .detail = text,
-				.code = limit }, NULL);
+		absent.node = agent_node(a);
+		absent.rank = a->boot.rank;
+		absent.source = "agent";
+		absent.detail = text;
+		absent.code = limit;
+		run_absent_note(a->dir, &absent, NULL);
 	}
 }
 

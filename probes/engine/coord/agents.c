@@ -13,7 +13,7 @@
 #include "lib/base/limit.h"
 #include "lib/base/str.h"
 #include "lib/data/hosts.h"
-#include "lib/data/version.h"
+#include "lib/data/rundir.h"
 #include "lib/spec/spec.h"
 #include "probes/engine/net/door.h"
 #include "probes/engine/net/wire.h"
@@ -236,8 +236,10 @@ static void note_absent(struct agents *s, const char *node, json_t *news)
 static void agent_absent(struct coord_agent *a, const char *node,
 			 const char *code, const char *why)
 {
-	json_t *news = json_pack("{s:s,s:s,s:s}", "code", code, "detail", why,
-				 "source", code[0] != '\0' ? "agent" : "");
+	const bool known = code[0] != '\0';
+	json_t *news = run_entry_json(&(struct run_entry){ RUN_ENTRY_NONE,
+		.source = known ? "agent" : "", .code = code,
+		.detail = why });
 
 	if (news != NULL) {
 		note_absent(a->set, node, news);
@@ -449,7 +451,8 @@ void agents_will_not_come(struct agents *s, const char *nodes,
 
 	for (size_t i = 0; i < n && !s->begun; i++) {
 		const struct coord_agent *a = agents_next(s, NULL);
-		json_t *news = json_pack("{s:s}", "detail", why);
+		json_t *news = run_entry_json(&(struct run_entry){
+			RUN_ENTRY_NONE, .detail = why });
 
 		while (a != NULL && strcmp(a->node, names[i]) != 0) {
 			a = agents_next(s, a);

@@ -272,27 +272,20 @@ static void bisection_found(struct collective_work *w, const int *parts, int n)
 		const struct cluster_rank *r =
 			&w->ranks.layout.ranks[w->by_rank ? parts[i] : 0];
 		const int node = w->by_rank ? r->node : parts[i];
-		json_t *part = json_pack("{s:s}", "node",
-					 w->ranks.layout.nodes[node].name);
+		struct run_entry part = { RUN_ENTRY_NONE };
 
-		if (w->by_rank) {
-			json_object_set_new(part, "gpu", json_integer(r->gpu));
-			json_object_set_new(part, "rank",
-					    json_integer(parts[i]));
-		}
-		json_array_append_new(list, part);
+		part.node = w->ranks.layout.nodes[node].name;
+		part.gpu = w->by_rank ? r->gpu : -1;
+		part.rank = w->by_rank ? parts[i] : -1;
+		json_array_append_new(list, run_entry_json(&part));
 		part_text(w, parts[i], &text);
 	}
 	json_decref(w->found);
-	w->found = json_pack("{s:s,s:i,s:I,s:o}", "kind",
-			     w->comparing ? "slow" : "fail", "tests", w->tests,
-			     "size_B", (json_int_t)w->sizes[w->size], "parts",
-			     list);
-	if (w->repeats > 0) {
-		json_object_set_new(w->found, "repeats",
-				    json_integer(w->repeats));
-	}
-	json_object_set_new(w->found, "says", json_text(str_text(&text)));
+	w->found = run_part_json("bisect", &(struct run_file){ .bisect = {
+		.kind = w->comparing ? "slow" : "fail", .tests = w->tests,
+		.size_B = w->sizes[w->size], .parts = list,
+		.repeats = w->repeats, .says = str_text(&text) } });
+	json_decref(list);
 	str_release(&text);
 }
 

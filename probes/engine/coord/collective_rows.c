@@ -323,13 +323,14 @@ static json_t *dropped_json(struct collective_work *w)
 		if (k->state > RANK_READY &&
 		    (k->state != RANK_UNUSABLE ||
 		     unusable < w->ranks.layout.n_ranks)) {
-			json_array_append_new(
-				list,
-				json_pack("{s:i,s:s,s:i,s:s,s:o}", "rank", r,
-					  "node", ranks_node(&w->ranks, r),
-					  "gpu", w->ranks.layout.ranks[r].gpu,
-					  "code", k->code, "detail",
-					  json_text(k->detail)));
+			struct run_entry out = { RUN_ENTRY_NONE };
+
+			out.rank = r;
+			out.node = ranks_node(&w->ranks, r);
+			out.gpu = w->ranks.layout.ranks[r].gpu;
+			out.code = k->code;
+			out.detail = k->detail;
+			json_array_append_new(list, run_entry_json(&out));
 		}
 	}
 	return list;
@@ -357,9 +358,10 @@ void collective_put_plan(void *work, json_t *run)
 	}
 	ranks_put_plan(&w->ranks, run, w->sizes, w->n_sizes, NULL);
 	json_object_set_new(run, "variants", variants);
-	json_object_set_new(run, "planned",
-			    json_pack("{s:s,s:s,s:i}", "kind", "sweep", "op",
-				      collective_name(w->op), "cells", cells));
+	json_object_set_new(run, "planned", run_part_json(
+		"planned", &(struct run_file){ .planned = {
+			.kind = "sweep", .op = collective_name(w->op),
+			.cells = cells } }));
 	json_object_set(run, "notes", w->notes);
 	json_object_set_new(run, "dropped", dropped_json(w));
 	json_object_set(run, "bisect", w->found); /* not when that is NULL */

@@ -133,7 +133,7 @@ struct coordinator_process {
 	char nonce[33];
 	uint8_t token[BOOT_TOKEN_BYTES];	/* the secret of the run */
 	struct auth auth;		/* of agents, made of it */
-	struct late late;
+	int64_t looked_ns;	/* of late_look() */
 	int64_t listen_ns;	/* until then, what is owed may be in line */
 	int64_t waited_ns;	/* pressure_waited_ns() at c.begin_ns */
 	int64_t boot_deadline_ns;
@@ -278,7 +278,7 @@ static bool are_starved(const struct coordinator_process *p, int64_t now_ns)
  */
 static void look_late(struct coordinator_process *p, int64_t now_ns)
 {
-	int64_t late_ns = late_look(&p->late, now_ns, TICK_MS * NS_PER_MS);
+	int64_t late_ns = late_look(&p->looked_ns, now_ns, TICK_MS * NS_PER_MS);
 
 	char text[120];
 

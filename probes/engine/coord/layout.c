@@ -384,6 +384,8 @@ static int build_layout(struct ranks *r, struct node_draft *d, int n,
 /* No rank has a port to test: says why.  Returns the exit code. */
 static int no_ports(const struct coord *c, struct err *e)
 {
+	char text[PORTS_FILTER_TEXT];
+
 	/* what is down is a fault, what is not there is none */
 	if (ports_count(c, false) == 0 && ports_count(c, true) > 0) {
 		err_set(e, ENODEV, "not applicable: the %zu HCA ports "
@@ -393,13 +395,12 @@ static int no_ports(const struct coord *c, struct err *e)
 		return 3;
 	}
 	if (ports_count(c, false) > 0) {
-		json_t *set = ports_filter_json(c);
+		const bool set = ports_filter_text(c, text);
 
 		err_set(e, ENETDOWN, "no HCA port%s%s is ACTIVE on any "
 			"node", set ? " of " :
 			c->spec.hca[0] ? " of --hca=" : "",
-			set ? json_string_value(set) : c->spec.hca);
-		json_decref(set);
+			set ? text : c->spec.hca);
 	} else {
 		err_set(e, ENODEV, "no node has an HCA");
 	}

@@ -89,6 +89,12 @@ static void tell_some(struct nodes_work *w)
 	}
 }
 
+static json_t *node_json(const struct node *n)
+{
+	return run_entry_json(&(struct run_entry){ RUN_ENTRY_NONE,
+						   .name = n->name });
+}
+
 /* Makes the plan from what the nodes say of themselves, see struct probe, and
  * tells it to them. */
 static void begin(struct nodes_work *w)
@@ -98,7 +104,7 @@ static void begin(struct nodes_work *w)
 
 	for (int i = 0; i < w->n_nodes; i++) {
 		const struct node *n = &w->nodes[i];
-		json_t *node = json_pack("{s:s}", "name", n->name);
+		json_t *node = node_json(n);
 
 		if (n->agent != NULL) {
 			json_object_set_new(node, "pretend",
@@ -218,7 +224,7 @@ static bool is_its_row(const struct nodes_work *w, const struct node *n,
 		return p->hearsay && !known;
 	}
 	node = json_array_get(w->plan.nodes, (size_t)(n - w->nodes));
-	json_array_foreach(json_object_get(node, "ends"), i, end)
+	json_array_foreach(run_entry_of(node).ends, i, end)
 	{
 		if (at || strcmp(json_member(end, "ip"),
 				 json_member(row, p->address_column)) == 0) {
@@ -562,13 +568,12 @@ static void nodes_put_plan(void *work, json_t *run)
 	}
 	nodes = json_array();
 	for (int i = 0; i < w->n_nodes; i++) {
-		json_array_append_new(
-			nodes, json_pack("{s:s}", "name", w->nodes[i].name));
+		json_array_append_new(nodes, node_json(&w->nodes[i]));
 	}
 	json_object_set_new(run, "nodes", nodes);
-	json_object_set_new(
-		run, "planned",
-		json_pack("{s:s,s:i}", "kind", "nodes", "nodes", w->n_nodes));
+	json_object_set_new(run, "planned", run_part_json(
+		"planned", &(struct run_file){ .planned = {
+			.kind = "nodes", .n_nodes = w->n_nodes } }));
 }
 
 static void nodes_release(void *work)

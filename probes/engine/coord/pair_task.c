@@ -6,7 +6,7 @@
 #include "lib/base/clock.h"
 #include "probes/engine/coord/pairs.h"
 #include "probes/engine/net/message.h"
-#include "probes/engine/worker/worker.h"
+#include "probes/transport/order.h"
 #include "probes/plan/plan.h"
 
 /* ---- pair pace ----------------------------------------------------------- */

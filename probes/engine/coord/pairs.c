@@ -644,10 +644,13 @@ static json_t *planned_json(struct pairs_work *w)
 	const struct ranks *r = &w->ranks;
 	const struct run_file before = run_file(w->c->before);
 	bool listed = is_listed(w), grouped = r->ports.n_groups > 1;
-	json_t *list = listed ? json_array() : NULL, *rails_by = NULL;
+	json_t *list = listed ? json_array() : NULL, *json;
 	json_t *groups = grouped ? json_array() : NULL;	/* of each rank */
 	json_t *fabrics = grouped ? json_array() : NULL; /* in words */
-	char text[PORT_GROUP_TEXT];
+	json_t *sample = sampled_json(&w->plan.sample);
+	char text[PORT_GROUP_TEXT], hca[PORTS_FILTER_TEXT] = "";
+	char rails_by[64];
+	const char *by = "";
 
 	for (size_t i = 0; listed && i < w->plan.n; i++) {
 		json_array_append_new(list,
@@ -664,21 +667,25 @@ static json_t *planned_json(struct pairs_work *w)
 	}
 	/* how it is known that rails do not meet, unless it is an option */
 	if (w->pairs.rails_apart && w->c->spec.fabric == FABRIC_AUTO) {
-		rails_by = before.planned.rails_by[0] != '\0' ?
-				   json_text(before.planned.rails_by) :
-				   json_sprintf("%d of %d nodes",
-						w->unrouted,
-						r->layout.n_nodes);
+		snprintf(rails_by, sizeof(rails_by), "%d of %d nodes",
+			 w->unrouted, r->layout.n_nodes);
+		by = before.planned.rails_by[0] != '\0' ?
+			     before.planned.rails_by : rails_by;
 	}
-	return json_pack("{s:s,s:b,s:o*,s:I,s:i,s:o*,s:o*,s:o*,s:o*,s:o*}",
-			 "kind",
-			 listed ? "list" : pairs_kinds[w->pairs.kind],
-			 "rails_apart", w->pairs.rails_apart, "rails_by",
-			 rails_by, "cells", (json_int_t)w->plan.cells, "passes",
-			 w->n_passes, "pairs", list, "groups", groups,
-			 "fabrics", fabrics, "hca",
-			 w->c->probe->ports ? ports_filter_json(w->c) : NULL,
-			 "sample", sampled_json(&w->plan.sample));
+	if (w->c->probe->ports) {
+		ports_filter_text(w->c, hca);
+	}
+	json = run_part_json("planned", &(struct run_file){ .planned = {
+		.kind = listed ? "list" : pairs_kinds[w->pairs.kind],
+		.rails_apart = w->pairs.rails_apart, .rails_by = by,
+		.cells = (int64_t)w->plan.cells, .passes = w->n_passes,
+		.pairs = list, .groups = groups, .fabrics = fabrics,
+		.hca = hca, .sample = sample } });
+	json_decref(list);
+	json_decref(groups);
+	json_decref(fabrics);
+	json_decref(sample);
+	return json;
 }
 
 /* Returns true if local ranks disturb each other, so that slowness proves

@@ -160,7 +160,7 @@ static const char *ports_filter(const struct coord *c,
 	return set != NULL ? set : c->spec.hca;
 }
 
-json_t *ports_filter_json(const struct coord *c)
+bool ports_filter_text(const struct coord *c, char buf[PORTS_FILTER_TEXT])
 {
 	const struct coord_agent *a = NULL;
 	const char *first = "", *first_from = NULL;
@@ -180,8 +180,10 @@ json_t *ports_filter_json(const struct coord *c)
 	if (alike < n) {
 		snprintf(on, sizeof(on), " on %zu of %zu nodes", alike, n);
 	}
-	return first_from == NULL ? NULL :
-		json_sprintf("NCCL_IB_HCA=%s (%s)%s", first, first_from, on);
+	snprintf(buf, PORTS_FILTER_TEXT, "NCCL_IB_HCA=%s (%s)%s", first,
+		 first_from != NULL ? first_from : "", on);
+	buf[0] = first_from != NULL ? buf[0] : '\0';
+	return buf[0] != '\0';
 }
 
 /* Names of ports that are up somewhere, as members of an object. */

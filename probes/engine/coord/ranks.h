@@ -181,9 +181,10 @@ void ranks_release(struct ranks *r);
  *  without memory. */
 int ports_make(struct ranks *r);
 
+#define PORTS_FILTER_TEXT 1024
 /** "NCCL_IB_HCA=^mlx5_0 (/etc/nccl.conf)", and on how many nodes if not on all
- *  alike: what stood in for --hca; NULL: nothing did. */
-json_t *ports_filter_json(const struct coord *c);
+ *  alike: what stood in for --hca; false and "": nothing did. */
+bool ports_filter_text(const struct coord *c, char buf[PORTS_FILTER_TEXT]);
 
 /** The group of @slot: two ranks of different ones cannot communicate. */
 int ports_group(const struct ranks *r, int slot);

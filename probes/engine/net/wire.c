@@ -622,7 +622,7 @@ void wire_beat(struct wire *w, int64_t now_ns, int64_t silence_ns)
 {
 	int64_t silent_ns;
 
-	w->heard_ns += late_look(&w->late, now_ns, LOOK_NS);
+	w->heard_ns += late_look(&w->looked_ns, now_ns, LOOK_NS);
 	silent_ns = now_ns - w->heard_ns;
 	if (now_ns > w->beat_ns) {
 		w->beat_ns = now_ns + BEAT_NS;

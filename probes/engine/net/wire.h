@@ -224,7 +224,7 @@ struct wire {
 	/* of wire_beat(): */
 	int64_t heard_ns; /* when the last message came, by our own time */
 	int64_t beat_ns;  /* when the next beat is due */
-	struct late late; /* to listen */
+	int64_t looked_ns;	/* of late_look(): to listen */
 	uint16_t door;	  /* where the other end listens; 0: at the port that
 			   * it is connected by */
 	/* its node is asked once it is silent: */

@@ -12,7 +12,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
-#include "lib/data/pattern.h"
+#include "lib/base/hash.h"
 
 static void add_result(struct process *w, int dir, int64_t size,
 		       const struct xport_result *r)

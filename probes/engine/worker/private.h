@@ -12,7 +12,6 @@
 #include "lib/base/net.h"
 #include "probes/engine/net/message.h"
 #include "probes/engine/net/wire.h"
-#include "probes/engine/worker/worker.h"
 #include "probes/transport/order.h"
 #include "probes/transport/xport.h"
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef LIB_DATA_REDACT_H
-#define LIB_DATA_REDACT_H
+#ifndef LIB_DATA_BUNDLE_H
+#define LIB_DATA_BUNDLE_H
 
 #include <stddef.h>
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "lib/base/str.h"
+
+/* ---- redact ------------------------------------------------------------- */
 
 /** Text that replaces a secret. */
 #define REDACT_GONE "[removed]"
@@ -42,5 +46,22 @@ void redact_value(struct redact *r, const char *name, const char *text,
 /** The same of all texts, keys included, of @json, which json_parse() made; new
  *  reference, NULL without memory. */
 json_t *redact_json(struct redact *r, const json_t *json);
+
+/* ---- archive ------------------------------------------------------------ */
+
+/** Bytes that a file of @len bytes, and the end, take in an archive. */
+size_t tar_size(size_t len);
+extern const size_t tar_end_size;
+
+/**
+ * Append the file @name ("run/logs/x") with @len bytes of @data to the POSIX
+ * (ustar) archive @out: mode 0644, no owner, changed at @mtime_s since 1970.
+ * Returns false, with @out unchanged, if the name does not fit the format: 255
+ * bytes, at most 100 of them after one of its slashes.
+ */
+bool tar_add(struct str *out, const char *name, const void *data, size_t len,
+	     int64_t mtime_s);
+/** Append the end of the archive. */
+void tar_end(struct str *out);
 
 #endif
