@@ -458,8 +458,10 @@ static size_t name_sleeper(struct hang *h)
 			wait += is_in_wait(r);
 			asleep += is_asleep(r);
 			deaf += is_idle(r) && r->unread_B > 0;
-			busy += r->cpu >= SPIN_CPU && r->gpu == RECORD_NONE &&
-				r->comm[0] == '\0';
+			busy += (r->cpu >= SPIN_CPU ||
+				 (strcmp(r->state, "R") == 0 &&
+				  r->cpu >= SPIN_CPU / 2)) &&
+				r->gpu == RECORD_NONE && r->comm[0] == '\0';
 		}
 	}
 	deaf = asleep == 0 && busy == 0 && wait == all && deaf == 1;

@@ -250,9 +250,10 @@ static void the_end_of_a_pipeline_is_named(void **state)
 		{ .is = "wwiw", .named = "rank_asleep 2" },
 		{ .is = "wwwi", .named = "rank_asleep 3" },
 		{ .is = "wwis", .named = "" },	/* too few wait */
-		/* 3 waits for 2, which is not of those that wait */
 		{ .is = "wssw", .named = "rank_asleep 1, rank_asleep 2" },
 		{ .is = "wiiw", .named = "" },
+		/* no rank waits for 0 */
+		{ .is = "ssww", .named = "rank_asleep 1" },
 		{ .is = "iiii", .named = "" },
 		{ .is = "wwww", .named = "" },
 		{ .is = "wwww", .named = "", .cycle = true },
@@ -316,6 +317,10 @@ static void the_one_that_sleeps_elsewhere_is_named(void **state)
 		{ IDLES, SLEEPS "waits_in do_wait;children 1 Z",
 		  "rank_child_dead 3" },
 		{ IDLES, "waits_in ;cpu 1", "rank_computes 3" },
+		/* others leave it too little CPU; and one that does little */
+		{ IDLES, "waits_in ;cpu 0.5", "rank_computes 3" },
+		{ IDLES, "waits_in ;cpu 0.3", "" },
+		{ IDLES, "waits_in ;cpu 0.5;state S", "" },
 		{ IDLES "waits_in ep_poll", SLEEPS "waits_in hrtimer_nanosleep",
 		  "rank_asleep 3" },
 		/* it polls, and answers when it is asked */
