@@ -2,11 +2,14 @@
 """A rank of a job of PyTorch that goes on until something keeps it from that.
 
 usage: python3 hang_rank.py WHAT ODD STEP PLACE    with RANK, WORLD_SIZE ...;
-rank ODD does WHAT in step STEP.  In the folder PLACE it writes its process number
+rank ODD does WHAT in step STEP.  pipe_...: ranks send and receive alone; mixed_...
+do so besides allreduces of two; gloo_...: without GPUs; two_...: the next rank
+does it as well.  TIMEOUT_S is the time-out of PyTorch.  In the folder PLACE it writes its process number
 to up.RANK before it uses a GPU, which it does when there is "go", with the number
 of the first one, to at.RANK where it comes to STEP, and to past.RANK when it
 has gone on from there for 20 steps.
 """
+import datetime
 import multiprocessing
 import os
 import sys
@@ -31,10 +34,24 @@ mark("up")
 while not os.path.exists(os.path.join(place, "go")):
     time.sleep(0.05)
 with open(os.path.join(place, "go")) as f:
-    torch.cuda.set_device(int(f.read()) + int(os.environ["LOCAL_RANK"]))
-dist.init_process_group("nccl")
-data = torch.ones(1 << 20, device="cuda")
-big = torch.ones((2048, 2048), device="cuda")
+    first = int(f.read())
+if not what.startswith("gloo"):
+    torch.cuda.set_device(first + int(os.environ["LOCAL_RANK"]))
+kind, _, rest = what.partition("_")
+if kind in ("pipe", "mixed", "gloo", "two"):
+    what = rest
+else:
+    kind = ""
+dist.init_process_group(
+    "gloo" if kind == "gloo" else "nccl", timeout=datetime.timedelta(
+        seconds=int(os.environ.get("TIMEOUT_S", "600"))))
+world = dist.get_world_size()
+device = "cpu" if kind == "gloo" else "cuda"
+data = torch.ones(1 << 20, device=device)
+big = torch.ones((2048, 2048), device=device)
+halves = [dist.new_group([r, r + 1]) for r in range(0, world, 2)] \
+    if kind == "mixed" else []
+is_odd = rank == odd or kind == "two" and rank == (odd + 1) % world
 
 
 # on all SMs
@@ -87,6 +104,27 @@ def trouble():
         os.kill(os.getpid(), 19 if what == "stop" else 9)
 
 
+def pipe():
+    """One step of a pipeline, or of tensor parallel pairs in one."""
+    hop = 2 if kind == "mixed" else 1
+    if kind == "mixed":
+        dist.all_reduce(data, group=halves[rank // 2])
+    if rank >= hop:
+        dist.recv(data, rank - hop)
+    if rank < world - hop:
+        dist.send(data, rank + hop)
+
+
+def step_of():
+    if kind in ("pipe", "mixed"):
+        pipe()
+    else:
+        dist.all_reduce(data)
+    data.fill_(1)
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
 for step in range(1 << 30):
     if step == at:
         mark("at")
@@ -99,10 +137,11 @@ for step in range(1 << 30):
     elif what == "compute":
         for _ in range(20):
             big = big @ big * 1e-3
-    elif step == at and rank == odd:
+    elif step == at and what == "cycle":
+        dist.recv(data, (rank + 1) % world)
+        torch.cuda.synchronize()
+    elif step == at and is_odd:
         trouble()
-    dist.all_reduce(data)
-    data.fill_(1)
-    torch.cuda.synchronize()
+    step_of()
     if step == at + 20:
         mark("past")
