@@ -663,6 +663,22 @@ static json_t *parse_json(const void *text, size_t len, struct err *e)
 	return json_parse(text, len, e);
 }
 
+/** Take whole lines of NCCL Inspector. */
+static void feed_inspector(struct explain *x, const char *text, size_t len)
+{
+	const char *end = text + len;
+
+	while (x->flight && text < end) {
+		const char *stop = memchr(text, '\n', (size_t)(end - text));
+		size_t n = (size_t)((stop ? stop : end) - text);
+
+		if (n > 0) {
+			flight_add_line(x->flight, text, n);
+		}
+		text += n + 1;
+	}
+}
+
 /** Read the dump that begins with the @len bytes of @text. */
 static int read_dump(struct explain *x, const char *name, const char *text,
 		     size_t len, FILE *f, struct err *e)
@@ -714,6 +730,7 @@ void explain_refuse(struct explain *x, const char *name, const struct err *e)
 int explain_file(struct explain *x, const char *name, FILE *f, struct err *e)
 {
 	char *buf = malloc(CHUNK + 1);
+	void (*feed)(struct explain *, const char *, size_t) = explain_feed;
 	size_t have = 0, got;
 	bool first = true;
 	int rc = 0;
@@ -732,14 +749,19 @@ int explain_file(struct explain *x, const char *name, FILE *f, struct err *e)
 			free(buf);
 			return rc;
 		}
-		if (first) {
+		if (first && buf[0] == '{' &&
+		    memmem(buf, have, "\"coll_perf\"", 11)) {
+			x->flight = x->flight ? x->flight : flight_new();
+			x->n_dumps++;
+			feed = feed_inspector;
+		} else if (first) {
 			begin_file(x, name);
 		}
 		first = false;
 		last = memrchr(buf, '\n', have);
 		whole = last ? (size_t)(last - buf) + 1 :
 			have == CHUNK ? have : 0;
-		explain_feed(x, buf, whole);
+		feed(x, buf, whole);
 		have -= whole;
 		memmove(buf, buf + whole, have);
 	}
@@ -750,7 +772,7 @@ int explain_file(struct explain *x, const char *name, FILE *f, struct err *e)
 		rc = err_set(e, errno, "cannot read '%s'", name);
 	}
 	if (have > 0) {
-		explain_feed(x, buf, have);
+		feed(x, buf, have);
 	}
 	free(buf);
 	return rc;

@@ -115,7 +115,7 @@ void works_judge(struct works *w, struct works_verdict *v);
 /** Dumps of PyTorch's flight recorder, of all ranks. */
 struct flight;
 
-/** Every line of flight_judge() begins so. */
+/** Lines of flight_judge() about dumps begin so. */
 #define FLIGHT_SAYS "flight recorder: "
 
 struct flight *flight_new(void);	/* NULL without memory */
@@ -124,9 +124,12 @@ void flight_release(struct flight *f);
  *  @e. */
 int flight_add(struct flight *f, const json_t *json, const char *name,
 	       struct err *e);
+/** Add a line of NCCL Inspector, a JSON object. */
+void flight_add_line(struct flight *f, const char *line, size_t len);
 /** Compare the last calls of all ranks: add lines to @out that name ranks which
  *  never called a collective, called another one, or one of another size; the
- *  end of a chain of sends and receives.  None: no rank waits. */
+ *  end of a chain of sends and receives; ranks that are late in most
+ *  collectives that NCCL Inspector timed, and their bandwidth. */
 void flight_judge(struct flight *f, struct str *out);
 
 /* ---- explain ------------------------------------------------------------- */

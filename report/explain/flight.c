@@ -2,7 +2,8 @@
 /*
  * Dumps of PyTorch's flight recorder: the last calls of each rank, as pickle or
  * JSON.  Groups are compared by their names, since the numbers of groups differ
- * between ranks; calls by their sequence number in the group.
+ * between ranks; calls by their sequence number in the group.  Also lines of
+ * NCCL Inspector, which has the time of every collective on every rank.
  */
 #include "report/explain/explain.h"
 
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/stats.h"
 #include "lib/data/json.h"
 #include "report/base/grow.h"
 
@@ -21,6 +23,9 @@
 #define RANKS_MAX   16384	/* dumps, and members of a group */
 #define FRAMES_MAX  256
 #define LINES_SHOWN 4
+/** Ranks of a communicator that are told apart by time; rates of one size. */
+#define RANKS_TIMED 4096
+#define RATES_MAX   4096
 #define NONE	    SIZE_MAX
 
 /** A call of a rank.  Texts are numbers: see text_of(). */
@@ -40,6 +45,13 @@ struct dump {
 	bool judged;		/* that call was */
 };
 
+/** A line of the Inspector: a collective on one rank. */
+struct timing {
+	size_t comm, coll;	/* text_of() */
+	int64_t number, size_B, rank, ranks;
+	double us, GB_s;	/* of the bus */
+};
+
 struct flight {
 	json_t *texts;		/* text: number */
 	json_t *names;		/* by number */
@@ -48,6 +60,8 @@ struct flight {
 	size_t n_calls;
 	struct dump *dumps;	/* flight_judge() sorts them by rank */
 	size_t n;
+	struct timing *timings;
+	size_t n_timings, broken;	/* lines that cannot be read */
 };
 
 /* ---- reading ------------------------------------------------------------- */
@@ -278,6 +292,36 @@ int flight_add(struct flight *f, const json_t *json, const char *name,
 		       err_set(e, ENOMEM, "no memory for dumps");
 }
 
+void flight_add_line(struct flight *f, const char *line, size_t len)
+{
+	json_t *json = json_parse(line, len, NULL);
+	const json_t *head = json_object_get(json, "header");
+	const json_t *perf = json_object_get(json, "coll_perf");
+	char comm[64], coll[32], source[32] = "kernel";
+	struct timing t;
+
+	if (json_get_text(head, "id", comm, sizeof(comm), NULL) < 0 ||
+	    json_get_int(head, "rank", 0, RANKS_MAX, &t.rank, NULL) < 0 ||
+	    json_get_int(head, "n_ranks", 1, RANKS_MAX, &t.ranks, NULL) < 0 ||
+	    json_get_text(perf, "coll", coll, sizeof(coll), NULL) < 0 ||
+	    json_get_int(perf, "coll_sn", 0, INT64_MAX, &t.number, NULL) < 0 ||
+	    json_get_int(perf, "coll_msg_size_bytes", 0, INT64_MAX, &t.size_B,
+			 NULL) < 0 ||
+	    json_get_real(perf, "coll_exec_time_us", 0, 1e15, &t.us, NULL) <
+		    0 ||
+	    json_get_real(perf, "coll_busbw_gbs", 0, 1e9, &t.GB_s, NULL) < 0 ||
+	    json_opt_text(perf, "coll_timing_source", source, sizeof(source),
+			  NULL) < 0) {
+		f->broken++;
+	} else if (str_starts(source, "kernel") && f->n_timings < CALLS_MAX) {
+		/* the CPU only enqueues it */
+		t.comm = number_of(f, comm);
+		t.coll = number_of(f, coll);
+		grow_add(&f->timings, &f->n_timings, &t, sizeof(t));
+	}
+	json_decref(json);
+}
+
 void flight_release(struct flight *f)
 {
 	if (f) {
@@ -286,6 +330,7 @@ void flight_release(struct flight *f)
 		json_decref(f->members);
 		free(f->calls);
 		free(f->dumps);
+		free(f->timings);
 		free(f);
 	}
 }
@@ -626,14 +671,121 @@ static bool add_chain(const struct flight *f, const struct dump *d,
 	return told;
 }
 
+/* ---- NCCL Inspector ------------------------------------------------------ */
+
+/** A rank is late if it is in the collective for less than this share of the
+ *  median: the others wait in it for the last one. */
+#define LATE_SHARE 0.5
+/** Collectives that must be compared, and the share in which a rank is late. */
+#define LATE_LEAST 10
+#define LATE_MOST  0.5
+
+static int by_collective(const void *a, const void *b)
+{
+	const struct timing *x = a, *y = b;
+
+	if (x->comm != y->comm || x->coll != y->coll) {
+		return x->comm != y->comm ? (x->comm > y->comm ? 1 : -1) :
+					    (x->coll > y->coll ? 1 : -1);
+	}
+	if (x->number != y->number) {
+		return x->number > y->number ? 1 : -1;
+	}
+	return (x->us > y->us) - (x->us < y->us);
+}
+
+/** What the collectives of a communicator have in common. */
+struct timed {
+	size_t compared, late[RANKS_TIMED];
+	double waited_us, GB_s[RATES_MAX];
+	int64_t size_B;		/* the largest; GB_s has @n of this size */
+	size_t n, coll;
+};
+
+/** Count the collective t[0..@n], sorted by time. */
+static void count_timing(const struct timing *t, size_t n, struct timed *to)
+{
+	bool late = n > 1 && t[0].us < t[n / 2].us * LATE_SHARE;
+
+	if ((int64_t)n == t->ranks && n > 1) {
+		to->compared++;
+		if (late && t->rank < RANKS_TIMED) {
+			to->late[t->rank]++;
+			to->waited_us += t[n / 2].us - t[0].us;
+		}
+	}
+	if (t->size_B > to->size_B) {
+		to->size_B = t->size_B;
+		to->n = 0;
+		to->coll = t->coll;
+	}
+	if (t->size_B == to->size_B && to->n < RATES_MAX) {
+		to->GB_s[to->n++] = t->GB_s;	/* of the last to arrive */
+	}
+}
+
+static void add_timed(const struct flight *f, const struct timing *t,
+		      struct timed *c, struct str *out)
+{
+	const char *comm = text_of(f, t->comm);
+
+	for (size_t r = 0; r < RANKS_TIMED; r++) {
+		if (c->compared >= LATE_LEAST &&
+		    (double)c->late[r] > LATE_MOST * (double)c->compared) {
+			str_addf(out, "NCCL Inspector: rank %zu is late in %zu "
+				 "of %zu collectives of communicator %.24s, "
+				 "and the others wait %.0f us each time\n", r,
+				 c->late[r], c->compared, comm,
+				 c->waited_us / (double)c->late[r]);
+		}
+	}
+	str_addf(out, "NCCL Inspector: bus bandwidth of %.24s in communicator "
+		 "%.24s, %" PRId64 " ranks: %.1f GB/s at %" PRId64
+		 " B, median of %zu\n", text_of(f, c->coll), comm, t->ranks,
+		 stats_median(c->GB_s, c->n), c->size_B, c->n);
+}
+
+/** Report per communicator which rank is late, and the bus bandwidth. */
+static void judge_timings(struct flight *f, struct str *out)
+{
+	struct timed *c = calloc(1, sizeof(*c));
+
+	if (f->n_timings > 0) {
+		qsort(f->timings, f->n_timings, sizeof(*f->timings),
+		      by_collective);
+	}
+	for (size_t i = 0, end; c && i < f->n_timings; i = end) {
+		const struct timing *t = &f->timings[i];
+
+		for (end = i + 1; end < f->n_timings &&
+		     f->timings[end].comm == t->comm &&
+		     f->timings[end].coll == t->coll &&
+		     f->timings[end].number == t->number; end++) {
+			/* its last rank */
+		}
+		count_timing(t, end - i, c);
+		if (end == f->n_timings || f->timings[end].comm != t->comm) {
+			add_timed(f, t, c, out);
+			memset(c, 0, sizeof(*c));
+		}
+	}
+	if (f->broken > 0) {
+		str_addf(out, FLIGHT_SAYS "dump refused: %zu line%s of NCCL "
+			 "Inspector\n", f->broken, f->broken == 1 ? "" : "s");
+	}
+	free(c);
+}
+
 void flight_judge(struct flight *f, struct str *out)
 {
 	struct str best = STR_INIT, chain = STR_INIT;
 	int most = 0;
 
-	if (f->n > 0) {
-		qsort(f->dumps, f->n, sizeof(*f->dumps), by_rank);
+	judge_timings(f, out);
+	if (f->n == 0) {
+		return;
 	}
+	qsort(f->dumps, f->n, sizeof(*f->dumps), by_rank);
 	for (size_t i = 0; i < f->n; i++) {
 		struct dump *d = &f->dumps[i];
 		struct stop s = { .call = d->stuck, .odd = NONE, .last = NONE };

@@ -665,9 +665,10 @@ static bool say_cycle(struct hang *h)
 	}
 	if (wait && n > 1) {
 		f = finding_add(h->v, part_of_kind(PART_CONFIG), "hang_cycle");
-		finding_say(f, "Ranks %s wait for each other in send or receive: "
-			    "none of them is idle, and none has started a "
-			    "collective meanwhile", str_text(&ranks));
+		finding_say(f, "Ranks %s wait for each other in send or "
+			    "receive: none of them is idle, and none has "
+			    "started a collective meanwhile",
+			    str_text(&ranks));
 	}
 	str_release(&ranks);
 	return wait && n > 1;

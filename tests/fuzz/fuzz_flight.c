@@ -7,7 +7,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Any bytes as dumps of two ranks: a pickle, or JSON. */
+/* Any bytes as dumps of two ranks, a pickle or JSON, and as a line of the
+ * Inspector. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	json_t *json = json_parse_pickle(data, size, NULL);
@@ -23,6 +24,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!str_starts(str_text(&out), FLIGHT_SAYS)) {
 			abort();
 		}
+	}
+	if (f) {
+		flight_add_line(f, (const char *)data, size);
+		flight_judge(f, &out);
 	}
 	json_decref(json);
 	flight_release(f);

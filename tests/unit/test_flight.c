@@ -216,6 +216,65 @@ static void a_dump_needs_its_rank_once(void **state)
 	explain_release(&x);
 }
 
+/** Four ranks, @n collectives: rank 2 is late in those up to @late. */
+static size_t inspector(int n, int late, double waits)
+{
+	FILE *f = fmemopen(bytes, sizeof(bytes), "w");
+	size_t len;
+
+	for (int i = 0; i < n; i++) {
+		for (int r = 0; r < 4; r++) {
+			fprintf(f, "{\"header\":{\"id\":\"0x7f8c\",\"rank\":%d,"
+				"\"n_ranks\":4,\"nnodes\":1},\"metadata\":{},"
+				"\"coll_perf\":{\"coll\":\"AllReduce\","
+				"\"coll_sn\":%d,\"coll_msg_size_bytes\":4096,"
+				"\"coll_exec_time_us\":%g,"
+				"\"coll_timing_source\":\"kernel_gpu\","
+				"\"coll_algobw_gbs\":10,\"coll_busbw_gbs\":%d}}"
+				"\n", r, i,
+				i < late && r == 2 ? 100 : 100 + waits,
+				r == 2 ? 15 : 5);
+		}
+	}
+	len = (size_t)ftell(f);
+	fclose(f);
+	return len;
+}
+
+static void a_late_rank_is_named(void **state)
+{
+	static const struct {
+		int n, late;
+		double waits;
+		const char *says;
+	} cases[] = {
+		{ 12, 11, 900, "rank 2 is late in 11 of 12 collectives of "
+		  "communicator 0x7f8c, and the others wait 900 us" },
+		{ 12, 6, 900, NULL },	/* as often as not */
+		{ 9, 9, 900, NULL },	/* too few */
+		{ 12, 12, 90, NULL },	/* by too little */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t n = inspector(cases[i].n, cases[i].late, cases[i].waits);
+		struct explain x;
+
+		explain_begin(&x, symptoms_builtin(), NULL);
+		assert_int_equal(read_memory(&x, "n0-pid7.log", n, NULL), 0);
+		explain_end(&x);
+		assert_true(!strstr(str_text(&x.said), "late") ==
+			    !cases[i].says);
+		if (cases[i].says) {
+			assert_non_null(strstr(str_text(&x.said),
+					       cases[i].says));
+			assert_non_null(strstr(str_text(&x.said), "15.0 GB/s"));
+		}
+		assert_int_equal(x.n, cases[i].says ? 2 : 1);
+		explain_release(&x);
+	}
+}
+
 /* Numbers of every size are what Python reads. */
 static void numbers_are_read(void **state)
 {
@@ -241,6 +300,7 @@ int main(void)
 		cmocka_unit_test(half_a_dump_is_refused),
 		cmocka_unit_test(a_pickle_runs_nothing),
 		cmocka_unit_test(a_dump_needs_its_rank_once),
+		cmocka_unit_test(a_late_rank_is_named),
 		cmocka_unit_test(numbers_are_read),
 	};
 
