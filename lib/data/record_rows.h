@@ -474,6 +474,7 @@ extern const struct schema schema_collective;
 	INT(peer_index, "finding: number of the other end") \
 	TEXT(name, 64, "finding: name of a NIC or switch") \
 	TEXT(code, 48, "finding: as in verdict.json") \
+	TEXT(nic_choice, 8, "run: NICs of pairs by NCCL: plan or nccl") \
 	TEXT(end, 4, "a full stop: a line without it was cut")
 struct history_row {
 	RECORD_FIELDS(HISTORY_COLUMNS)

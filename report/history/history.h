@@ -51,6 +51,8 @@ struct summary_node {
 struct summary {
 	char id[40];		/* of the run */
 	char probe[16], version[32], status[16], transport[16], schedule[16];
+	char nic_choice[8];	/* as run_nic_choice() has it; "" also of an
+				 * earlier version, which left it to NCCL */
 	char started_utc[32], ended_utc[32];
 	int64_t started_s;	/* since 1970 */
 	size_t place;		/* among those that were read: of two of one

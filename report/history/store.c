@@ -105,6 +105,7 @@ static void add_run(const struct header *h, const struct summary *s,
 	row.model = s->model;
 	STR_COPY(row.transport, s->transport);
 	STR_COPY(row.schedule, s->schedule);
+	STR_COPY(row.nic_choice, s->nic_choice);
 	row.size_B = s->size_B;
 	row.ranks = s->ranks;
 	row.nodes = s->of_nodes;
@@ -359,6 +360,7 @@ static int read_run(const struct history_row *row, struct summary *s,
 	STR_COPY(s->status, row->status);
 	STR_COPY(s->transport, row->transport);
 	STR_COPY(s->schedule, row->schedule);
+	STR_COPY(s->nic_choice, row->nic_choice);
 	STR_COPY(s->started_utc, row->started_utc);
 	STR_COPY(s->ended_utc, row->ended_utc);
 	s->started_s = clock_utc_s(row->started_utc);
@@ -419,25 +421,14 @@ static int read_finding(const struct history_row *row, struct summary *s,
 	       err_set(e, 0, "a finding without a kind, or too many");
 }
 
-/** Forget half of the runs from number @from on: those that were read first. */
-static void forget_oldest(struct store_runs *r, size_t from)
-{
-	const size_t gone = (r->n - from) / 2;
-
-	for (size_t i = from; i < from + gone; i++) {
-		summary_release(&r->runs[i]);
-	}
-	memmove(&r->runs[from], &r->runs[from + gone],
-		(r->n - from - gone) * sizeof(*r->runs));
-	r->n -= gone;
-}
-
 /** Add what @row says to @r, whose last run it is about.  -1 with @e: it is no
  *  line of a history. */
 static int take_row(const struct history_row *row, struct store_runs *r,
 		    size_t from, struct err *e)
 {
 	struct summary *last = r->n > from ? &r->runs[r->n - 1] : NULL, s;
+	/* if there are too many, those that were read first are forgotten */
+	const size_t gone = r->n - from >= STORE_RUNS ? (r->n - from) / 2 : 0;
 
 	if (strcmp(row->end, HISTORY_END) != 0) {
 		return err_set(e, 0, "its end is missing");
@@ -447,9 +438,12 @@ static int take_row(const struct history_row *row, struct store_runs *r,
 			summary_release(&s);
 			return -1;
 		}
-		if (r->n - from >= STORE_RUNS) {
-			forget_oldest(r, from);
+		for (size_t i = from; i < from + gone; i++) {
+			summary_release(&r->runs[i]);
 		}
+		r->n -= gone;
+		memmove(&r->runs[from], &r->runs[from + gone],
+			(r->n - from) * sizeof(*r->runs));
 		s.place = r->place++;
 		if (!grow_add(&r->runs, &r->n, &s, sizeof(s))) {
 			summary_release(&s);

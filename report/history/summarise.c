@@ -40,6 +40,7 @@ bool summary_alike(const struct summary *a, const struct summary *b)
 	return strcmp(a->probe, b->probe) == 0 &&
 	       strcmp(a->transport, b->transport) == 0 &&
 	       strcmp(a->schedule, b->schedule) == 0 &&
+	       (a->nic_choice[0] == 'p') == (b->nic_choice[0] == 'p') &&
 	       a->size_B == b->size_B && a->ranks == b->ranks &&
 	       a->of_nodes == b->of_nodes;
 }
@@ -62,9 +63,13 @@ const char *summary_setup(const struct summary *s, char buf[SUMMARY_SETUP])
 		     size[0] ? " " : "", size, s->schedule[0] ? " " : "",
 		     s->schedule, s->of_nodes, s->of_nodes == 1 ? "" : "s");
 	if (s->ranks > 0 && n < SUMMARY_SETUP) {
+		n += snprintf(buf + n, (size_t)(SUMMARY_SETUP - n),
+			      " %" PRId64 " rank%s", s->ranks,
+			      s->ranks == 1 ? "" : "s");
+	}
+	if (s->nic_choice[0] == 'n' && n < SUMMARY_SETUP) {
 		snprintf(buf + n, (size_t)(SUMMARY_SETUP - n),
-			 " %" PRId64 " rank%s", s->ranks,
-			 s->ranks == 1 ? "" : "s");
+			 " --nic-choice=nccl");
 	}
 	return buf;
 }
@@ -367,6 +372,7 @@ static int add_pairs(struct summary *s, const struct run *run)
 
 	STR_COPY(s->transport, run->transport);
 	STR_COPY(s->schedule, run->schedule);
+	STR_COPY(s->nic_choice, run_nic_choice(run));
 	s->model = s->model || run_is_model(run);
 	s->size_B = run->size_B;
 	s->ranks = run->n_ranks;

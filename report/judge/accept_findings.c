@@ -181,8 +181,11 @@ static bool is_about(const struct run *run, const struct accept_test *t,
 static void judge_pairs(struct testing *j, const struct accept_test *t)
 {
 	const struct run *run = j->run;
+	const char *asked = json_string_value(run_option(run, "nic-choice"));
+	/* a limit is about the NIC that a GPU has in a job */
+	const bool all_nics = asked && asked[0] == 'n';
 	const struct cell *worst = NULL;
-	size_t all = 0, bad = 0, measured = 0, at_worst = 0;
+	size_t all = 0, bad = 0, measured = 0, at_worst = 0, others = 0;
 	struct str says = STR_INIT;
 
 	run_foreach_cell(run, at) {
@@ -195,14 +198,19 @@ static void judge_pairs(struct testing *j, const struct accept_test *t)
 		all++;
 		bad += missed;
 		measured += !failed;
+		others += all_nics && str_starts(
+			run->paths[run->cell_way[at]], "NET/IB");
 		if (missed && !failed &&
 		    (!worst || c->bw_GB_s < worst->bw_GB_s)) {
 			worst = c;
 			at_worst = at;
 		}
 	}
-	if (measured == 0) {
-		str_addf(&says, "not measured: no pair%s%s has the figures",
+	if (measured == 0 || others > 0) {
+		str_addf(&says, others > 0 ?
+			 "not measured: with --nic-choice=nccl, pairs%s%s use "
+			 "all near NICs, not those of the plan" :
+			 "not measured: no pair%s%s has the figures",
 			 t->path[0] ? " by " : "", t->path);
 		conclude(j, t, TEST_NOT_MEASURED, str_text(&says));
 		str_release(&says);
@@ -254,19 +262,6 @@ void accept_findings(const struct run *run, const struct sweep *s,
  *  CEILING_LARGE_B. */
 #define PER_RANK_B (INT64_C(4) << 20)
 
-/** NCCL takes LL and LL128 for large messages only if it is told to. */
-static bool is_slow_protocol(const struct collective_row *row)
-{
-	return strcmp(row->proto, "LL") == 0 ||
-	       strcmp(row->proto, "LL128") == 0;
-}
-
-static bool same_machine(const struct curve *a, const struct curve *b)
-{
-	return curve_same_op(a, b) &&
-	       row_numbers_agree(a->first->nodes, b->first->nodes);
-}
-
 /** The best row of the curves that are like number @at, the first of them: a
  *  variant that is slow by its settings is not a fault.  NULL: none is large
  *  enough, or @at is not the first. */
@@ -278,14 +273,18 @@ static const struct collective_row *best_of(const struct sweep *s, size_t at)
 	for (size_t i = 0; i < s->n_curves; i++) {
 		const struct collective_row *row;
 
-		if (!same_machine(&s->curves[i], of)) {
+		if (!curve_same_op(&s->curves[i], of) ||
+		    !row_numbers_agree(s->curves[i].first->nodes,
+				       of->first->nodes)) {
 			continue;
 		}
 		if (i < at) {
 			return NULL;
 		}
 		row = curve_peak(&s->curves[i], CEILING_LARGE_B);
-		if (row && !is_slow_protocol(row) &&
+		/* NCCL takes LL and LL128 for large messages only if it is
+		 * told to */
+		if (row && !str_starts(row->proto, "LL") &&
 		    row->size_B / PER_RANK_B >= row->ranks &&
 		    (!best || row->busbw_GB_s > best->busbw_GB_s)) {
 			best = row;

@@ -748,9 +748,26 @@ void run_release(struct run *run)
 	*run = (struct run){ 0 };
 }
 
+const char *run_nic_choice(const struct run *run)
+{
+	bool hcas = false;
+
+	for (size_t i = 0; i < run->n_paths; i++) {
+		hcas = hcas || str_starts(run->paths[i], "NET/IB");
+	}
+	run_foreach_fact(run, f) {
+		if (hcas && strcmp(f->fact, "nccl_ib_hca") == 0) {
+			return "plan";
+		}
+	}
+	return hcas ? "nccl" : "";
+}
+
 bool run_unlike(const struct run *then, const struct run *now,
 		struct str *out)
 {
+	const char *choice = run_nic_choice(now);
+	bool nics = !row_texts_agree(run_nic_choice(then), choice);
 	bool transport = !row_texts_agree(then->transport, now->transport);
 	bool size = then->size_B && now->size_B && then->size_B != now->size_B;
 	char was[32], is[32];
@@ -765,7 +782,14 @@ bool run_unlike(const struct run *then, const struct run *now,
 		str_addf(out, "%smessages of %s, now %s",
 			 transport ? "; " : "", was, is);
 	}
-	return transport || size;
+	if (nics) {
+		str_addf(out, "%s%s (--nic-choice)",
+			 transport || size ? "; " : "",
+			 strcmp(choice, "plan") == 0 ?
+				 "all near NICs, now those of the plan" :
+				 "NICs of the plan, now all near ones");
+	}
+	return transport || size || nics;
 }
 
 /* ---- memlock run --------------------------------------------------------- */

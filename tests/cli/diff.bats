@@ -181,6 +181,50 @@ model()
 	[ "$status" -eq 0 ]
 }
 
+@test "pairs with other NICs (--nic-choice) are compared by --force only" {
+	model plan
+	sed -i 's,SIM/inter,NET/IB/0/GDRDMA,' plan/results*.csv
+	cp -r plan nccl
+	echo 'n0,gpu0,nccl_ib_hca,=mlx5_0:1,,worker' >>plan/facts.csv
+	run_p diff nccl plan
+	fails 2 "all near NICs, now those of the plan (--nic-choice)"
+	run_p diff --force plan nccl
+	[ "$status" -eq 0 ]
+	grep -q 'compared by --force: NICs of the plan, now all near ones' err
+	# another run, as a reference and in a history
+	sed -i 's/"nonce": "/&1/; s/"id": "/&1/' nccl/run.json
+	run_p report --reference=nccl plan
+	fails 3 "all near NICs, now those of the plan (--nic-choice)"
+	run_p report -q --history=past plan
+	run_p report -q --history=past nccl
+	run_p history --drills --history=past
+	grep -q ' 8 ranks --nic-choice=nccl$' out
+	[ "$(grep -c '^[AB] p2p sim' out)" -eq 2 ]
+}
+
+@test "NICs that NCCL used in place of the planned ones are nic_not_planned" {
+	for n in n0 n1; do
+		"$root/tests/machines/unpack" \
+			"$root/tests/machines/dgx-h100/n0" "machines/$n"
+	done
+	model plan --local=2x8 --sysroot="$PWD/machines" --pairs=rail
+	# NCCL's log named mlx5_9 for GPU 2 of n1
+	sed -i 's,SIM/inter,NET/IB/0/GDRDMA,' plan/results*.csv
+	awk -F, -v OFS=, '$3 == "n1" && $4 == 2 { $5 = "mlx5_9" } 1' \
+		plan/results.csv >other
+	mv other plan/results.csv
+	# it was free to do so
+	run_p report -o nccl plan
+	[ "$status" -eq 0 ]
+	jq -e '.findings == []' nccl/verdict.json
+	echo 'n0,gpu0,nccl_ib_hca,=mlx5_0:1,,worker' >>plan/facts.csv
+	run_p report -o given plan
+	jq -e '.findings | map("\(.kind) \(.code) \(.severity)") ==
+		["config nic_not_planned warn"]' given/verdict.json
+	tr -s ' \n' ' ' <out |
+		grep -q 'n1 GPU 2 used mlx5_9 over NET/IB/0/GDRDMA, planned mlx5_4'
+}
+
 @test "runs that cannot be compared" {
 	model one
 	"$GPUCHECK" import -q -o sweep "$root/tests/fixtures/import/aml.log"

@@ -125,6 +125,16 @@ static void pairs_meet_a_limit_together(void **state)
 	assert_int_equal(v.tests[2].how, TEST_NOT_MEASURED);
 	assert_int_equal(v.tests[3].how, TEST_OTHER);
 	verdict_release(&v);
+	/* several NICs at once meet no limit of one */
+	v = (struct verdict){ 0 };
+	json_object_set_new(r.json, "options",
+			    json_pack("{s:s}", "nic-choice", "nccl"));
+	accept_findings(&r, NULL, &v);
+	assert_int_equal(v.tests[0].how, TEST_NOT_MEASURED);
+	assert_string_equal(v.tests[0].says, "not measured: with "
+			    "--nic-choice=nccl, pairs by NET use all near "
+			    "NICs, not those of the plan");
+	verdict_release(&v);
 	run_release(&r);
 }
 

@@ -134,6 +134,21 @@ static void other_transports_and_sizes_are_unlike(void **state)
 	now.size_B = 0;
 	assert_false(run_unlike(&then, &now, &why));
 	str_release(&why);
+	/* which NICs were used matters only if both used HCAs */
+	fake_fact(&now, "n0", "gpu0", "nccl_ib_hca", "=mlx5_0:1");
+	assert_string_equal(run_nic_choice(&now), "");
+	STR_COPY(then.paths[0], "NET/IB/GDRDMA");
+	assert_string_equal(run_nic_choice(&then), "nccl");
+	assert_false(run_unlike(&then, &now, &why));
+	STR_COPY(now.paths[0], "NET/IB/GDRDMA");
+	assert_string_equal(run_nic_choice(&now), "plan");
+	assert_true(run_unlike(&then, &now, &why));
+	assert_true(run_unlike(&now, &then, &why));
+	assert_string_equal(str_text(&why), "all near NICs, now those of the "
+			    "plan (--nic-choice)NICs of the plan, now all near "
+			    "ones (--nic-choice)");
+	assert_false(run_unlike(&now, &now, &why));
+	str_release(&why);
 	run_release(&then);
 	run_release(&now);
 }

@@ -405,6 +405,30 @@ static void runs_of_another_shape_are_not_compared(void **state)
 	release_all(runs, 8, &h);
 }
 
+/** Pairs with the NICs of the plan are another setup than those with all that
+ *  NCCL selects, as in runs of earlier versions, which do not say so. */
+static void runs_with_other_nics_are_not_compared(void **state)
+{
+	static const char *const choices[] = { "", "nccl", "plan" };
+	char setup[SUMMARY_SETUP];
+	struct summary runs[9];
+	struct history h;
+
+	(void)state;
+	for (int i = 0; i < 9; i++) {
+		runs[i] = make_run(i * 3, "", i % 3 == 2 ? 25 : 45);
+		STR_COPY(runs[i].nic_choice, choices[i % 3]);
+	}
+	assert_int_equal(history_make(runs, 9, &h), 0);
+	assert_int_equal(h.n_setups, 2);
+	assert_string_equal(summary_setup(&runs[7], setup),
+			    "p2p nccl 64 MiB 2 nodes 2 ranks "
+			    "--nic-choice=nccl");
+	assert_string_equal(summary_setup(&runs[8], setup),
+			    "p2p nccl 64 MiB 2 nodes 2 ranks");
+	release_all(runs, 9, &h);
+}
+
 /** Neither found nor measured: nobody knows, so it is no good run. */
 static void what_was_not_measured_is_not_good(void **state)
 {
@@ -861,6 +885,7 @@ int main(void)
 		cmocka_unit_test(who_fails_again_is_a_lemon),
 		cmocka_unit_test(what_is_between_nodes_makes_no_lemon),
 		cmocka_unit_test(runs_of_another_shape_are_not_compared),
+		cmocka_unit_test(runs_with_other_nics_are_not_compared),
 		cmocka_unit_test(what_was_not_measured_is_not_good),
 		cmocka_unit_test(
 			what_has_no_level_is_good_where_it_is_not_found),
