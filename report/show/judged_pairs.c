@@ -22,7 +22,9 @@
 /** More cells than this are a heat map's business, but for the slowest. */
 #define TABLE_MAX 32
 #define TABLE_WORST (TABLE_MAX / 2)
-#define END_MAX 24
+#define END_MAX 34
+#define END_MIN 16
+#define TABLE_LINE 80
 
 /** The @max slowest cells that passed, slowest first, by their share of the
  *  line if both are known; returns how many. */
@@ -80,6 +82,17 @@ static int end_text(const struct run *run, int rank, char text[160])
 			run->ranks[rank].nic_name);
 }
 
+/** The path of a test that passed, or what became of it. */
+static int last_text(const struct run *run, size_t at, char text[160])
+{
+	const unsigned class = run->cells[at].class;
+
+	return class == CELL_PASS ?
+		       snprintf(text, 160, "%s", run->paths[run->cell_way[at]]) :
+		       snprintf(text, 160, "%s %s", cell_class_name(class),
+				run_cell_code(run, at));
+}
+
 /** A number, or nothing where it was not measured. */
 static void add_number(double value, int width, int digits, const char *unit,
 		       struct str *out)
@@ -95,18 +108,60 @@ static void add_number(double value, int width, int digits, const char *unit,
 	}
 }
 
+/** Add the rows of the @n cells in @shown.  If a line had more than TABLE_LINE
+ *  columns, it is without Gb/s, and names of ends lose their beginning: the end
+ *  of a name tells the port. */
+static void add_rows(const struct run *run, const size_t *shown, size_t n,
+		     struct str *out)
+{
+	char end[2][160], last[160];
+	int width = 4, tail = 4, rest;	/* "from", "path" */
+	bool narrow;
+
+	for (size_t i = 0; i < 2 * n; i++) {
+		const size_t at = shown[i % n];
+		int wide = end_text(run, i < n ? run_src(run, at) :
+						 run_dst(run, at), last);
+
+		width = wide > width ? wide : width;
+		wide = last_text(run, at, last);
+		tail = wide > tail ? wide : tail;
+	}
+	width = width < END_MAX ? width : END_MAX;
+	narrow = 2 * width + 36 + tail > TABLE_LINE;
+	rest = (TABLE_LINE - 27 - tail) / 2;
+	if (narrow && width > rest) {
+		width = rest > END_MIN ? rest : END_MIN;
+	}
+	str_addf(out, "%-*s %-*s %7s %s%6s %8s  %s\n", width, "from", width,
+		 "to", "GB/s", narrow ? "" : "    Gb/s ", "line", "us", "path");
+	for (size_t i = 0; i < n; i++) {
+		const struct cell *c = &run->cells[shown[i]];
+
+		for (int k = 0; k < 2; k++) {
+			int len = end_text(run, k ? run_dst(run, shown[i]) :
+						    run_src(run, shown[i]),
+					   end[k]);
+
+			str_addf(out, "%-*s ", width, end[k] +
+				 (len > width ? len - width : 0));
+		}
+		add_number((double)c->bw_GB_s, 7, 3, "", out);
+		if (!narrow) {
+			add_number((double)c->bw_GB_s * 8, 8, 2, "", out);
+		}
+		add_number(100 * run_line_share(run, shown[i]), 6, 0, " %",
+			   out);
+		add_number((double)c->lat_us, 8, 2, "", out);
+		last_text(run, shown[i], last);
+		str_addf(out, " %s\n", last);
+	}
+}
+
 void table_render(const struct run *run, struct str *out)
 {
 	size_t shown[TABLE_MAX], cells = 0, bad, n;
-	char from[160], to[160];
-	int width = 4;		/* "from" */
 
-	for (int r = 0; r < run->n_ranks; r++) {
-		int wide = end_text(run, r, from);
-
-		width = wide > width ? wide : width;
-	}
-	width = width < END_MAX ? width : END_MAX;
 	run_foreach_cell(run, at) {
 		if (run->cells[at].class == CELL_UNPLANNED) {
 			continue;
@@ -130,27 +185,7 @@ void table_render(const struct run *run, struct str *out)
 		str_addf(out, "the %zu slowest of %s tests\n", n - bad,
 			 UNITS_COUNT(cells));
 	}
-	str_addf(out, "%-*s %-*s %7s %8s %6s %8s  %s\n", width, "from", width,
-		 "to", "GB/s", "Gb/s", "line", "us", "path");
-	for (size_t i = 0; i < n; i++) {
-		const size_t at = shown[i];
-		const struct cell *c = &run->cells[at];
-
-		end_text(run, run_src(run, at), from);
-		end_text(run, run_dst(run, at), to);
-		str_addf(out, "%-*.*s %-*.*s ", width, width, from, width,
-			 width, to);
-		add_number((double)c->bw_GB_s, 7, 3, "", out);
-		add_number((double)c->bw_GB_s * 8, 8, 2, "", out);
-		add_number(100 * run_line_share(run, at), 6, 0, " %", out);
-		add_number((double)c->lat_us, 8, 2, "", out);
-		if (c->class == CELL_PASS) {
-			str_addf(out, " %s\n", run->paths[run->cell_way[at]]);
-		} else {
-			str_addf(out, " %s %s\n", cell_class_name(c->class),
-				 run_cell_code(run, at));
-		}
-	}
+	add_rows(run, shown, n, out);
 }
 
 /* ---- sizes --------------------------------------------------------------- */

@@ -127,6 +127,30 @@ make_port()
 		'NCCL_IB_HCA==mlx5_2 (/etc/nccl.conf) on 1 of 2 nodes'
 }
 
+@test "ib measures each port of a NIC that NCCL makes one of several" {
+	for n in n0 n1; do
+		"$root/tests/machines/expand" \
+			"$root/tests/machines/nics/leonardo.nics" "dual/$n"
+	done
+	run_p plan p2p --explain-nics --sysroot="$PWD/dual/n0" --json
+	jq -e '.[0].nics == ["mlx5_0+mlx5_1"]' out
+	echo 'dead nic=1:1' >drill
+	COLUMNS=80 run_p ib --transport=sim --local=2x4 --sysroot="$PWD/dual" \
+		--pairs=inter --inject=drill -o run
+	[ "$status" -eq 1 ]
+	[ "$(columns_of src_nic run/results.csv | sort -u | xargs)" = \
+		"mlx5_0 mlx5_1 mlx5_2 mlx5_3" ]
+	jq -e '.findings | map("\(.kind) \(.node) \(.name)") ==
+		["nic n1 mlx5_1"]' run/verdict.json
+	# a table that fits
+	[ "$(grep -v "gpucheck ib" out | wc -L)" -le 80 ] || { cat out; false; }
+	sed -i 's/mlx5_/rocep170s0f/g; s,SIM/inter,RoCEv2/gid1/mtu1024,' \
+		run/*.csv run/run.json
+	COLUMNS=80 run_p report run
+	[ "$(grep -v "gpucheck ib" out | wc -L)" -le 80 ] || { cat out; false; }
+	grep -q '^n0:0 rocep170s0f0 n1:3 rocep170s0f3 .*/mtu1024$' out
+}
+
 @test "--switches: a finding names switch and port, by the GUID or by names" {
 	local n
 	for n in 0 1 2; do
