@@ -366,47 +366,82 @@ static const char *bond_value(const char *line, const char *key)
 		       line + n + 1 + strspn(line + n + 1, " \t") : NULL;
 }
 
+/** Take the line at @line, which is about leg @l; @end is whose LACP details
+ *  the lines before were, BOND_ENDS before these. */
+static void take_leg_line(struct bond_leg *l, const char *line,
+			  enum bond_end *end)
+{
+	const char *value;
+
+	if ((value = bond_value(line, "MII Status")) != NULL) {
+		l->up = str_starts(value, "up");
+	} else if ((value = bond_value(line, "Aggregator ID")) != NULL) {
+		l->aggregator = (int)strtol(value, NULL, 10);
+	} else if (bond_value(line, "details actor lacp pdu") != NULL) {
+		*end = BOND_ACTOR;
+	} else if (bond_value(line, "details partner lacp pdu") != NULL) {
+		*end = BOND_PARTNER;
+	} else if (*end < BOND_ENDS &&
+		   (value = bond_value(line, "port state")) != NULL) {
+		l->state[*end] = (int)strtol(value, NULL, 10);
+	} else if (*end == BOND_PARTNER &&
+		   (value = bond_value(line, "system mac address")) != NULL) {
+		snprintf(l->partner, sizeof(l->partner), "%.*s",
+			 (int)strspn(value, "0123456789abcdef:"), value);
+	}
+}
+
 bool bond_parse(const char *text, struct bond *b)
 {
+	enum bond_end end = BOND_ENDS;
 	const char *value;
 
 	*b = (struct bond){ .n_legs = 0 };
 	for (; *text != '\0'; text += strcspn(text, "\n"),
 			      text += *text == '\n') {
-		struct bond_leg *leg = b->n_legs > 0 ?
-					       &b->legs[b->n_legs - 1] : NULL;
+		struct bond_leg *leg;
 
 		if ((value = bond_value(text, "Bonding Mode")) != NULL) {
 			b->lacp = str_starts(value, "IEEE 802.3ad");
-		} else if ((value = bond_value(text, "Slave Interface")) !=
-			   NULL) {
-			if (b->n_legs == BOND_LEGS) {
-				break;
-			}
-			leg = &b->legs[b->n_legs++];
-			leg->aggregator = -1;
-			snprintf(leg->name, sizeof(leg->name), "%.*s",
-				 (int)strcspn(value, " \t\r\n"), value);
-		} else if (leg != NULL &&
-			   (value = bond_value(text, "MII Status")) != NULL) {
-			leg->up = str_starts(value, "up");
-		} else if (leg != NULL &&
-			   (value = bond_value(text, "Aggregator ID")) !=
-				   NULL) {
-			leg->aggregator = (int)strtol(value, NULL, 10);
+			continue;
 		}
+		value = bond_value(text, "Slave Interface");
+		if (value == NULL && b->n_legs > 0) {
+			take_leg_line(&b->legs[b->n_legs - 1], text, &end);
+		}
+		if (value == NULL) {
+			continue;
+		}
+		if (b->n_legs == BOND_LEGS) {
+			break;
+		}
+		end = BOND_ENDS;
+		leg = &b->legs[b->n_legs++];
+		leg->aggregator = -1;
+		leg->state[BOND_ACTOR] = leg->state[BOND_PARTNER] = -1;
+		snprintf(leg->name, sizeof(leg->name), "%.*s",
+			 (int)strcspn(value, " \t\r\n"), value);
 	}
 	return b->n_legs > 0;
 }
 
-const char *bond_leg_fault(const struct bond *b, int leg, char buf[96])
+/* Bits of a port's state, IEEE 802.1AX. */
+#define LACP_IN_USE	0x38	/* in sync, collecting, distributing */
+#define LACP_DEFAULTED	0x40	/* no LACP packet came from the other end */
+#define LACP_EXPIRED	0x80	/* none has come for long */
+
+const char *bond_leg_fault(const struct bond *b, int leg, char buf[BOND_FAULT])
 {
-	const struct bond_leg *l = &b->legs[leg];
-	int mine = 0, most = 0, first = 0;
+	const struct bond_leg *l = &b->legs[leg], *first = NULL;
+	const int own = l->state[BOND_ACTOR], other = l->state[BOND_PARTNER];
+	int mine = 0, most = 0;
 
 	buf[0] = '\0';
 	if (!l->up) {
-		snprintf(buf, 96, "%s is down", l->name);
+		snprintf(buf, BOND_FAULT, "%s is down", l->name);
+		return buf;
+	}
+	if (!b->lacp || b->n_legs < 2) {
 		return buf;
 	}
 	for (int i = 0; i < b->n_legs; i++) {
@@ -418,14 +453,25 @@ const char *bond_leg_fault(const struct bond *b, int leg, char buf[96])
 		}
 		if (b->legs[i].up && alike > most) {
 			most = alike;
-			first = b->legs[i].aggregator;
+			first = &b->legs[i];
 		}
 		mine = i == leg ? alike : mine;
 	}
-	if (b->lacp && b->n_legs > 1 && l->aggregator >= 0 &&
-	    (mine < most || l->aggregator != first)) {
-		snprintf(buf, 96, "%s is up, but not in the LACP aggregate",
-			 l->name);
+	if (own >= 0 && (own & (LACP_DEFAULTED | LACP_EXPIRED))) {
+		snprintf(buf, BOND_FAULT, "%s is up, but its switch port does "
+			 "not send LACP packets", l->name);
+	} else if (own >= 0 && other >= 0 &&
+		   (own & other & LACP_IN_USE) != LACP_IN_USE) {
+		snprintf(buf, BOND_FAULT, "%s is up, but LACP does not use it "
+			 "(port state %d, of the switch %d)", l->name, own,
+			 other);
+	} else if (l->aggregator >= 0 &&
+		   (mine < most || l->aggregator != first->aggregator)) {
+		snprintf(buf, BOND_FAULT, "%s is up, but not in the LACP "
+			 "aggregate%s", l->name,
+			 l->partner[0] && first->partner[0] &&
+					 strcmp(l->partner, first->partner) ?
+				 ": it leads to another switch" : "");
 	}
 	return buf;
 }

@@ -35,7 +35,13 @@ bool routes_lead(struct routes *r, const struct ip_addr *from,
 
 #define BOND_LEGS 8	/* more are not looked at */
 
-/** A bond as /proc/net/bonding has it. */
+/** Ends of a leg that speak LACP: this node, and the switch. */
+enum bond_end { BOND_ACTOR, BOND_PARTNER, BOND_ENDS };
+
+/**
+ * A bond as /proc/net/bonding has it, which tells LACP to root alone; sysfs has
+ * the states for all users.
+ */
 struct bond {
 	bool lacp;		/* IEEE 802.3ad */
 	int n_legs;
@@ -43,18 +49,21 @@ struct bond {
 		char name[32];
 		bool up;	/* by its MII status */
 		int aggregator;	/* -1: not said */
+		int state[BOND_ENDS];	/* bits of LACP, -1: not said */
+		char partner[24];	/* MAC address of the switch, or "" */
 	} legs[BOND_LEGS];
 };
 
 /** Parse @text, NUL-ended; false if it has no leg.  Pure. */
 bool bond_parse(const char *text, struct bond *b);
 
+#define BOND_FAULT 128
 /**
- * Say in @buf what is wrong with leg @leg: it is down, or with LACP alone in
- * its aggregator, so that the bond does without it; returns @buf, "" if nothing
- * is.  Pure.
+ * Write to @buf why the bond does not use leg @leg: it is down, the switch does
+ * not speak LACP or does not carry data, or other legs are another aggregate.
+ * Returns @buf, "" if there is no fault.  Pure.
  */
-const char *bond_leg_fault(const struct bond *b, int leg, char buf[96]);
+const char *bond_leg_fault(const struct bond *b, int leg, char buf[BOND_FAULT]);
 
 /* ---- peer way ------------------------------------------------------------ */
 

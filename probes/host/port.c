@@ -464,15 +464,6 @@ static void read_counters(const char *root, struct port *p)
 	}
 }
 
-/* Return the kind of a GID that the kernel writes with all digits; "" for
- * none. */
-static const char *kind_of_gid(const char *text)
-{
-	return str_starts(text, "0000:0000:0000:0000:0000:ffff:") ? "IPv4" :
-	       str_starts(text, "fe80:0000:0000:0000:") ? "link" :
-	       strspn(text, "0:") == strlen(text) ? "" : "IPv6";
-}
-
 /* A word of a list by index. */
 static void add_word(struct str *out, int index, const char *word)
 {
@@ -498,7 +489,12 @@ static void read_gids(const char *root, struct port *p)
 								      "v1");
 		sysfile_read(text, sizeof(text), PORT_FILE "gids/%d", root,
 			     p->hca, p->number, i);
-		add_word(&kinds, i, kind_of_gid(text));
+		/* the kernel writes all digits */
+		add_word(&kinds, i,
+			 str_starts(text, "0000:0000:0000:0000:0000:ffff:") ?
+				 "IPv4" :
+			 str_starts(text, "fe80:0000:0000:0000:") ? "link" :
+			 strspn(text, "0:") == strlen(text) ? "" : "IPv6");
 	}
 	STR_COPY(p->gids, str_text(&types));
 	STR_COPY(p->gid_kinds, str_text(&kinds));
@@ -623,27 +619,58 @@ double port_line_GB_s(const struct port *p)
 
 #define BONDS_MAX 16
 #define BOND_TEXT (64 * 1024)
+#define BOND_SOURCE "/proc/net/bonding"
+
+/* The facts of leg @leg of @b, which is called @name; the states of LACP from
+ * sysfs if the bond's file does not have them. */
+static void leg_facts(const char *root, struct bond *b, const char *name,
+		      int leg, json_t *facts)
+{
+	static const char *const states[] = {
+		[BOND_ACTOR] = "lacp_state",
+		[BOND_PARTNER] = "lacp_partner_state",
+	};
+	struct bond_leg *l = &b->legs[leg];
+	char fault[BOND_FAULT];
+
+	facts_add(facts, l->name, "bond", name, "", BOND_SOURCE);
+	for (int end = 0; b->lacp && end < BOND_ENDS; end++) {
+		if (l->state[end] < 0 &&
+		    sysfile_read(fault, sizeof(fault), NET "bonding_slave/"
+				 "ad_%s_oper_port_state", root, l->name,
+				 end == BOND_ACTOR ? "actor" : "partner") > 0) {
+			l->state[end] = (int)strtol(fault, NULL, 10);
+		}
+		if (l->state[end] >= 0) {
+			facts_addf(facts, l->name, states[end], "",
+				   BOND_SOURCE, "%d", l->state[end]);
+		}
+	}
+	if (b->lacp && l->partner[0] != '\0') {
+		facts_add(facts, l->name, "lacp_partner", l->partner, "",
+			  BOND_SOURCE);
+	}
+	if (bond_leg_fault(b, leg, fault)[0] != '\0') {
+		facts_add(facts, name, "bond_leg_down", fault, "", BOND_SOURCE);
+	}
+}
 
 void bond_facts(const char *root, json_t *facts)
 {
-	char names[BONDS_MAX][64], fault[96];
-	size_t n = sysfile_list(names, BONDS_MAX, "%s/proc/net/bonding", root);
+	char names[BONDS_MAX][64];
+	size_t n = sysfile_list(names, BONDS_MAX, "%s" BOND_SOURCE, root);
 
 	for (size_t i = 0; i < n; i++) {
-		char *text = sysfile_whole(BOND_TEXT, "%s/proc/net/bonding/%s",
+		char *text = sysfile_whole(BOND_TEXT, "%s" BOND_SOURCE "/%s",
 					   root, names[i]);
-		struct bond b;
+		struct bond b = { .n_legs = 0 };
 
 		if (text != NULL && bond_parse(text, &b)) {
 			facts_addf(facts, names[i], "bond_legs", "",
-				   "/proc/net/bonding", "%d", b.n_legs);
-			for (int k = 0; k < b.n_legs; k++) {
-				if (bond_leg_fault(&b, k, fault)[0] != '\0') {
-					facts_add(facts, names[i],
-						  "bond_leg_down", fault, "",
-						  "/proc/net/bonding");
-				}
-			}
+				   BOND_SOURCE, "%d", b.n_legs);
+		}
+		for (int k = 0; k < b.n_legs; k++) {
+			leg_facts(root, &b, names[i], k, facts);
 		}
 		free(text);
 	}

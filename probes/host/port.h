@@ -250,7 +250,8 @@ void port_route_facts(const struct port *ports, size_t n,
 		      const struct interface *list, size_t n_list,
 		      json_t *facts);
 
-/** Facts "bond_legs" and "bond_leg_down" of every bond below @root. */
+/** Facts "bond_legs" and "bond_leg_down" of every bond below @root; "bond",
+ *  "lacp_state" and "lacp_partner_state", "lacp_partner" of every leg. */
 void bond_facts(const char *root, json_t *facts);
 
 /** Facts of scope p->name, and the counters as they stand. */

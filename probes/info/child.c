@@ -43,6 +43,7 @@ static const char *const files[] = {
 	HCA "fw_ver", HCA "board_id", HCA "hca_type",
 	PORT "state", PORT "phys_state", PORT "link_layer", PORT "rate",
 	PORT "pkeys/0", PORT "gid_attrs/ndevs/*", PORT "gid_attrs/types/*",
+	"/sys/class/net/*/bonding_slave/ad_*_oper_port_state",
 	NULL
 };
 /* Devices: only their names are recorded. */
@@ -54,7 +55,8 @@ static const char *const services[] = {
 	"nvidia-imex", "nvidia-cuda-mps", "nv-fabricmanage", NULL
 };
 static const char *const links[] = {
-	"/sys/class/infiniband/*", HCA "device", "/sys/class/net/*/master", NULL
+	"/sys/class/infiniband/*", HCA "device", "/sys/class/net/*",
+	"/sys/class/net/*/master", NULL
 };
 static const char *const of_device[] = {
 	"numa_node", "current_link_speed", "current_link_width",
@@ -66,9 +68,11 @@ static const char *const of_bridge[] = {
 	"subsystem_vendor", "subsystem_device", NULL
 };
 #define BRIDGES 7
-/* Lines of /proc/cpuinfo that tell the kind of CPU. */
-static const char *const of_cpu[] = {
-	"vendor_id", "cpu family", "model\t", "CPU implementer", "cpu\t", NULL
+/* Lines of /proc/cpuinfo that tell the kind of CPU, and of bonds without an
+ * address. */
+static const char *const of_lines[] = {
+	"vendor_id", "cpu family", "model\t", "CPU implementer", "cpu\t",
+	"Bonding Mode", "Slave Interface", "MII Status", "Aggregator ID", NULL
 };
 
 /* Settings of slurm.conf to report; others contain host names, users and
@@ -226,19 +230,23 @@ static void record_services(struct recording *r)
 	}
 }
 
-/* Record the kind of the first CPU. */
-static void record_cpu(struct recording *r)
+/* Record the lines of @path, which is not followed, that tell the kind of the
+ * first CPU, or about a bond. */
+static void record_lines(struct recording *r, const char *path)
 {
 	struct str out = STR_INIT;
-	char text[4096];
+	char text[16384];
 	const char *at = text;
 	size_t len;
 
-	sysfile_read(text, sizeof(text), "%s/proc/cpuinfo", r->root);
-	for (; *at != '\0' && *at != '\n'; at += len + (at[len] == '\n')) {
+	sysfile_read(text, sizeof(text), "%s", path);
+	for (; *at != '\0'; at += len + (at[len] == '\n')) {
 		len = strcspn(at, "\n");
-		for (int i = 0; of_cpu[i] != NULL; i++) {
-			if (str_starts(at, of_cpu[i])) {
+		if (len == 0 && str_starts(text, "processor")) {
+			break;	/* the first of several CPUs */
+		}
+		for (int i = 0; of_lines[i] != NULL; i++) {
+			if (str_starts(at, of_lines[i])) {
 				str_addf(&out, "%s%.*s",
 					 out.len > 0 ? "\n" : "", (int)len,
 					 at);
@@ -246,7 +254,7 @@ static void record_cpu(struct recording *r)
 		}
 	}
 	if (out.len > 0) {
-		keep(r, "proc/cpuinfo", str_text(&out));
+		keep(r, path + strlen(r->root) + 1, str_text(&out));
 	}
 	str_release(&out);
 }
@@ -470,7 +478,8 @@ static int record_machine(const char *root, const char *dir,
 	for (int i = 0; names[i] != NULL; i++) {
 		record_all(&r, names[i], record_name);
 	}
-	record_cpu(&r);
+	record_all(&r, "/proc/cpuinfo", record_lines);
+	record_all(&r, "/proc/net/bonding/[!.]*", record_lines);
 	record_services(&r);
 	record_hcas(&r);
 	for (size_t i = 0; i < l->n; i++) {

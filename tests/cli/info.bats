@@ -159,6 +159,60 @@ told()
 	jq -e '.status == "unknown"' run/verdict.json
 }
 
+# bond ROOT STATE PARTNER: bond0 of two legs, the second in these LACP states
+bond()
+{
+	local leg
+	mkdir -p "$1/proc/net/bonding"
+	{
+		echo 'Bonding Mode: IEEE 802.3ad Dynamic link aggregation'
+		for leg in ens1f0 ens1f1; do
+			printf '\n%s\n' "Slave Interface: $leg" \
+				'MII Status: up' 'Permanent HW addr: 02:00:00:00:00:01' \
+				'Aggregator ID: 1'
+			mkdir -p "$1/sys/class/net/$leg/bonding_slave"
+			echo 63 >"$1/sys/class/net/$leg/bonding_slave/ad_actor_oper_port_state"
+			echo 61 >"$1/sys/class/net/$leg/bonding_slave/ad_partner_oper_port_state"
+		done
+	} >"$1/proc/net/bonding/bond0"
+	echo "$2" >"$1/sys/class/net/ens1f1/bonding_slave/ad_actor_oper_port_state"
+	echo "$3" >"$1/sys/class/net/ens1f1/bonding_slave/ad_partner_oper_port_state"
+}
+
+# leg_down FILE: the one finding of a verdict is that of n1's bond
+leg_down()
+{
+	jq -e '.status == "warn" and (.findings | map("\(.kind) \(.node) \(.code)") ==
+		["node n1 bond_leg_down"])' "$1" || { cat "$1"; false; }
+}
+
+@test "a leg of a bond that LACP does not use is bond_leg_down" {
+	bond root/n0 63 61
+	bond root/n1 7 5
+	run_p info --local=2x1 --sysroot="$PWD/root" -o run --record=kept
+	[ "$status" -eq 0 ]
+	leg_down run/verdict.json
+	grep -q '^n1,ens1f1,lacp_partner_state,5,' run/facts.csv
+	tr -s ' \n' ' ' <out | grep -q 'a leg of bond0 does not work: ens1f1 is up, but LACP does not use it (port state 7, of the switch 5)'
+	# what is recorded says the same, without addresses
+	absent 02:00 kept/n1/tree
+	"$root/tests/machines/unpack" kept/n1 again
+	run_p info --local=1x1 --sysroot="$PWD/again" -o second
+	jq -e '.findings[0].code == "bond_leg_down"' second/verdict.json
+	run_p node --sysroot="$PWD/root/n1" --json
+	jq -e '.verdict.findings | map(.code) == ["bond_leg_down"]' out
+	run_p p2p --local=2x2 --transport=sim --sysroot="$PWD/root" -o pairs
+	leg_down pairs/verdict.json
+	# one finding of all steps that have it
+	run_p all --local=2x2 --transport=sim --quick -o all
+	cp pairs/verdict.json all/p2p
+	cp pairs/verdict.json all/ib
+	run_p report -o steps all
+	[ "$status" -eq 0 ]
+	leg_down steps/verdict.json
+	grep -q 'found by ib and p2p' out
+}
+
 @test "info: --record keeps what shows the fabric, and no secret" {
 	mkdir -p root/etc/slurm root/sys/class/infiniband/mlx5_0/ports/1
 	echo '4: ACTIVE' >root/sys/class/infiniband/mlx5_0/ports/1/state

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /** Any bytes as a file of /proc/net/bonding. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *text = calloc(size + 1, 1), fault[96];
+	char *text = calloc(size + 1, 1), fault[BOND_FAULT];
 	struct bond b;
 
 	if (text == NULL) {
@@ -19,7 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, data, size);
 	if (bond_parse(text, &b)) {
 		for (int i = 0; i < b.n_legs; i++) {
-			if (strlen(bond_leg_fault(&b, i, fault)) >= 96) {
+			bond_leg_fault(&b, i, fault);
+			if (memchr(fault, '\0', BOND_FAULT) == NULL) {
 				abort();
 			}
 		}

@@ -17,6 +17,15 @@
 	       "MII Status: up\n"
 #define LEG(name, status, id) "\nSlave Interface: " name "\nMII Status: " \
 	status "\nLink Failure Count: 0\nAggregator ID: " id "\n"
+/* What root sees besides. */
+#define LACP_STATES(own, mac, other) \
+	"Actor Churn State: none\ndetails actor lacp pdu:\n" \
+	"    system priority: 65535\n    system mac address: 02:00:00:00:00:01\n" \
+	"    port state: " own "\ndetails partner lacp pdu:\n" \
+	"    system priority: 127\n    system mac address: " mac "\n" \
+	"    oper key: 1\n    port state: " other "\n"
+#define SWITCH_A "02:00:00:00:0a:00"
+#define SWITCH_B "02:00:00:00:0b:00"
 
 static void which_leg_does_not_work(void **state)
 {
@@ -38,8 +47,29 @@ static void which_leg_does_not_work(void **state)
 		{ BACKUP LEG("a", "up", "1") LEG("b", "up", "2"), { "", "" } },
 		{ BACKUP LEG("a", "up", "1") LEG("b", "down", "1"),
 		  { "", "b is down" } },
+		{ LACP LEG("a", "up", "1") LACP_STATES("63", SWITCH_A, "61")
+		  LEG("b", "up", "1") LACP_STATES("61", SWITCH_A, "63"),
+		  { "", "" } },
+		{ LACP LEG("a", "up", "1") LACP_STATES("63", SWITCH_A, "61")
+		  LEG("b", "up", "2") LACP_STATES("63", SWITCH_B, "61"),
+		  { "", "b is up, but not in the LACP aggregate: it leads to "
+			"another switch" } },
+		{ LACP LEG("a", "up", "1") LACP_STATES("63", SWITCH_A, "61")
+		  LEG("b", "up", "1") LACP_STATES("7", SWITCH_A, "5"),
+		  { "", "b is up, but LACP does not use it (port state 7, of "
+			"the switch 5)" } },
+		{ LACP LEG("a", "up", "1")
+		  LACP_STATES("69", "00:00:00:00:00:00", "1")
+		  LEG("b", "up", "2")
+		  LACP_STATES("69", "00:00:00:00:00:00", "1"),
+		  { "a is up, but its switch port does not send LACP packets",
+		    "b is up, but its switch port does not send LACP "
+		    "packets" } },
+		/* one leg works without LACP */
+		{ LACP LEG("a", "up", "1")
+		  LACP_STATES("69", "00:00:00:00:00:00", "1"), { "" } },
 	};
-	char buf[96];
+	char buf[BOND_FAULT];
 	struct bond b;
 
 	(void)state;
