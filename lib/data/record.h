@@ -44,6 +44,8 @@ enum outcome {
 
 /** Code of a test that was not measured as a process of it did not run. */
 #define RECORD_STARVED "starved"
+/** ... of a test that passed after NCCL had replaced a port of a NIC. */
+#define RECORD_FAILOVER "port_failover"
 
 /** "ok", "error", ... as in the CSV; a NULL ends them. */
 extern const char *const outcome_names[];
@@ -88,6 +90,8 @@ const char *column_type_name(enum column_type type);
 /** The schedule of the tests that a run adds at its end:
  *  report/model/follow.h. */
 #define P2P_FOLLOW_UP "follow-up"
+/** ... and of failed tests that are repeated with NCCL's port failover. */
+#define P2P_FAILOVER "failover"
 
 /** One line of results.csv of p2p and ib: one ordered pair src -> dst. */
 #define P2P_COLUMNS(TEXT, INT, REAL, OUTCOME) \

@@ -91,6 +91,7 @@ static const struct spec_word contrast_words[] = {
 	[CONTRAST_PXN] = WORD_OF(SPEC_CMD_P2P, "pxn"),
 	[CONTRAST_MEMORY] = WORD_OF(SPEC_CMD_IB, "memory"),
 	[CONTRAST_PARALLEL] = WORD_OF(SPEC_CMD_GPU, "parallel"),
+	[CONTRAST_FAILOVER] = WORD_OF(SPEC_CMD_P2P, "failover"),
 	WORDS_END
 };
 static const struct spec_word fabric_words[] = {

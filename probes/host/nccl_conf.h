@@ -18,6 +18,7 @@
  * before 2.23 there is no NCCL_CONF_FILE, and before 2.30 ~ is what passwd
  * says, not $HOME, and a CR at the end of a line is part of the value.
  */
+#define NCCL_FAILOVER "NCCL_IB_RESILIENCY_PORT_FAILOVER"
 #define NCCL_CONF_NAME	128	/* of a setting, with its NUL */
 #define NCCL_CONF_VALUE 1024	/* the same; NCCL cuts here as well */
 

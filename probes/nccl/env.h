@@ -50,6 +50,8 @@ struct nccl_setting {
 		NCCL_FOR_ALL,
 		NCCL_FOR_PRETEND,	/* several nodes on one machine */
 		NCCL_FOR_HASTE,		/* unless production_settings */
+		NCCL_FOR_EACH_PORT,	/* nor with failover */
+		NCCL_FOR_FAILOVER,	/* with failover */
 		NCCL_FOR_OWN_NICS,	/* unless pxn */
 		NCCL_FOR_NET_ONLY,	/* with force_net */
 		NCCL_FOR_OWN_LOG,	/* if the log is our own */
@@ -69,6 +71,7 @@ struct nccl_wishes {
 				 * NULL or "": all that NCCL takes */
 	const char *debug_file;		/* our own, or NULL: the user's */
 	bool production_settings;	/* NCCL's own patience with the dead */
+	bool failover;			/* a failed port may be replaced */
 	bool pxn;			/* by way of another GPU's NIC */
 	bool force_net;			/* by the NIC inside a node too */
 	bool says_choices;		/* log the algorithm of each

@@ -348,6 +348,23 @@ bool nccl_log_find_warning(const char *text, size_t len, char *buf,
 	return true;
 }
 
+bool nccl_log_find_failover(const char *text, size_t len, char *buf,
+			    size_t size)
+{
+	struct nccl_lines in = { .at = text, .end = text + len };
+
+	while (nccl_lines_next(&in)) {
+		const char *at = strstr(in.line, warn_mark);
+
+		if (at != NULL && strstr(at, "NET/IB: Device") != NULL &&
+		    strstr(at, "marked as failed") != NULL) {
+			str_copy(buf, size, at + sizeof(warn_mark) - 1);
+			return true;
+		}
+	}
+	return false;
+}
+
 bool nccl_log_last_warning(const struct nccl_log *log, off_t from, char *buf,
 			   size_t size)
 {

@@ -160,4 +160,9 @@ bool nccl_lines_next(struct nccl_lines *r);
 bool nccl_log_find_warning(const char *text, size_t len, char *buf,
 			   size_t size);
 
+/** Pure: the warning of @text that a port has failed and another one of the NIC
+ *  replaces it (NCCL 2.29), into @buf; false when there is none. */
+bool nccl_log_find_failover(const char *text, size_t len, char *buf,
+			    size_t size);
+
 #endif

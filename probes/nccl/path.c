@@ -201,16 +201,6 @@ static int parse_nics(const char *text, struct nccl_nics *nics)
 	return found;
 }
 
-/* "GPU Direct RDMA Enabled for HCA 0 'mlx5_0'": one more, of any network. */
-static bool parse_hca(const char *text, struct nccl_nics *nics)
-{
-	int nic, len = 0;
-
-	return sscanf(text, "GPU Direct RDMA %*8s for HCA %3d '%n", &nic,
-		      &len) == 1 &&
-	       len > 0 && name_nic(nics, nic, text + len, "'");
-}
-
 bool nccl_path_nics(const char *text, size_t len, struct nccl_nics *nics)
 {
 	struct nccl_lines in = { .at = text, .end = text + len };
@@ -219,6 +209,8 @@ bool nccl_path_nics(const char *text, size_t len, struct nccl_nics *nics)
 	while (nccl_lines_next(&in)) {
 		struct nccl_nics one = { 0 };
 		const char *name = strstr(in.line, " NET/"), *says;
+		int nic, end = 0;
+		bool same;
 
 		/* the text of a network: "NET/IB : Using ..." */
 		name = name != NULL ? name + strlen(" NET/") : NULL;
@@ -232,9 +224,15 @@ bool nccl_path_nics(const char *text, size_t len, struct nccl_nics *nics)
 		if (listed.net[0] == '\0' && str_starts(says, "Using ") &&
 		    parse_nics(says, &one) > 0) {
 			listed = one;
-		} else if (parse_hca(says, strcmp(hcas.net, one.net) == 0 ?
-						   &hcas : &one)) {
-			hcas = strcmp(hcas.net, one.net) == 0 ? hcas : one;
+			continue;
+		}
+		/* "GPU Direct RDMA Enabled for HCA 0 'mlx5_0'": one more, of
+		 * any network */
+		same = strcmp(hcas.net, one.net) == 0;
+		if (sscanf(says, "GPU Direct RDMA %*8s for HCA %3d '%n", &nic,
+			   &end) == 1 && end > 0 &&
+		    name_nic(same ? &hcas : &one, nic, says + end, "'")) {
+			hcas = same ? hcas : one;
 		}
 	}
 	/* these are of the network that is used */

@@ -233,6 +233,9 @@ static bool nccl_measure(struct xport_link *l, const struct xport_cell *c,
 		.latency = latency,
 	};
 	const struct link_way *way = c->sender ? &l->out : &l->in;
+	const char *on = getenv(NCCL_FAILOVER);
+	char *text = NULL;
+	size_t len = 0;
 
 	STR_COPY(r->path, way->path);
 	STR_COPY(r->nic, way->nic);
@@ -241,6 +244,14 @@ static bool nccl_measure(struct xport_link *l, const struct xport_cell *c,
 			 deadline_ns, r)) {
 		l->dead = true;
 	}
+	if (r->outcome == OUTCOME_OK && on != NULL && strcmp(on, "0") != 0) {
+		text = nccl_log_since(&l->x->log, l->met_from, &len);
+	}
+	if (text != NULL &&
+	    nccl_log_find_failover(text, len, r->detail, sizeof(r->detail))) {
+		STR_COPY(r->code, RECORD_FAILOVER);
+	}
+	free(text);
 	return !l->dead;
 }
 
@@ -259,6 +270,7 @@ static void set_up_environment(struct xport *x)
 		.pretend_node = x->self.pretend ? x->self.node : NULL,
 		.ifname = x->self.ifname,
 		.production_settings = spec->production_settings,
+		.failover = spec->contrast == CONTRAST_FAILOVER,
 		.pxn = spec->pxn,
 		.ports = x->self.part,
 		.force_net = spec->force_net,
@@ -280,15 +292,17 @@ static void set_up_environment(struct xport *x)
 
 /* Check the planned ports, if NCCL is to have these: without them it would use
  * TCP, and say nothing. */
-static int check_ports(const struct xport *x, const char **code, struct err *e)
+static int check_ports(struct xport *x, const char **code, struct err *e)
 {
 	const char *hca = getenv("NCCL_IB_HCA");
 	char list[sizeof(x->self.part)], name[64], state[32];
 	int port;
 
 	STR_COPY(list, x->self.part);
-	if (list[0] == '\0' || hca == NULL || hca[0] != '=' ||
-	    strcmp(hca + 1, list) != 0) {
+	/* not if the user has set others */
+	x->has_plan = list[0] != '\0' && hca != NULL && hca[0] == '=' &&
+		      strcmp(hca + 1, list) == 0;
+	if (!x->has_plan) {
 		return 0;
 	}
 	for (char *at = list, *one; (one = strsep(&at, ",")) != NULL;) {
@@ -429,7 +443,7 @@ static void nccl_describe(struct xport *x, json_t *facts)
 		free(x->torch);
 		x->torch = NULL;
 	}
-	if (x->self.part[0] != '\0') {
+	if (x->has_plan) {
 		facts_add(facts, gpu, "nccl_ib_hca", getenv("NCCL_IB_HCA"), "",
 			  "worker");
 	}
@@ -438,6 +452,10 @@ static void nccl_describe(struct xport *x, json_t *facts)
 			  getenv("NCCL_SOCKET_IFNAME"), "", "worker");
 	}
 	json_object_foreach(x->env, key, value) {
+		if (strcmp(key, NCCL_FAILOVER) == 0) {
+			facts_add(facts, gpu, "port_failover", "off", "",
+				  "worker");
+		}
 		facts_add(facts, "run", key,
 			  json_is_string(value) ? json_string_value(value) :
 						  "unset",

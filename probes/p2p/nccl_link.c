@@ -290,10 +290,10 @@ int link_contact(struct xport_link *l, int64_t deadline_ns,
 {
 	struct xport *x = l->x;
 	uint64_t rank = (uint64_t)x->self.rank, peer;
-	off_t from = nccl_log_end(&x->log);
 	size_t len = 0;
 	char *text;
 
+	l->met_from = nccl_log_end(&x->log);
 	link_begin(l, deadline_ns, r);
 	if (l->comm == NULL) {
 		/* blocks; the agent ends this process at the deadline */
@@ -311,7 +311,7 @@ int link_contact(struct xport_link *l, int64_t deadline_ns,
 	/* the path that NCCL connected: it connects at the first transfer,
 	 * while the process does nothing else, so that the log is about this
 	 * pair */
-	text = nccl_log_since(&x->log, from, &len);
+	text = nccl_log_since(&x->log, l->met_from, &len);
 	nccl_told_read(&x->told, &x->log);
 	if (text != NULL) {
 		nccl_path_find(text, len, l->me, !l->me, true, &x->told.nics,

@@ -23,6 +23,7 @@ struct xport {
 	struct nccl_log log;
 	json_t *env;		/* NCCL_* set by us */
 	bool ifname_set;	/* and NCCL_SOCKET_IFNAME, of this node */
+	bool has_plan;		/* NCCL has the ports of the plan */
 	/* NULL: not this worker's business, or done */
 	struct nccl_torch_look *torch;
 	bool stuck;		/* an abort did not free the GPU, or an error
@@ -47,6 +48,7 @@ struct xport_link {
 	int peer;		/* rank, for sentences */
 	bool dead;
 	off_t log_from;		/* NCCL's log before is of other pairs */
+	off_t met_from;		/* from here on it is of this pair alone */
 	struct link_way {
 		char path[NCCL_PATH_SIZE];
 		char nic[NCCL_NIC_SIZE];	/* of this end */

@@ -139,31 +139,22 @@ static int count_sharers(const struct affinity *a, int nic)
 	return n;
 }
 
-/** The lowest bits of @value turned round, within @n, a power of two: GPUs that
- *  follow one another start far apart. */
-static int mirror(int value, int n)
-{
-	int turned = 0;
-
-	for (int bit = 1; bit < n; bit <<= 1) {
-		turned = turned << 1 | ((value & bit) != 0);
-	}
-	return turned;
-}
-
 void affinity_pick(const struct affinity *a, int gpu, bool alone,
 		   struct affinity_pick *p)
 {
-	int n, first;
+	int n, first, turned = 0;
 
 	find_near(a, gpu, p);
 	n = p->n_near;
 	p->sharers = n == 0 ? 0 : alone ? 1 : count_sharers(a, p->near[0]);
 	p->n_mine = n == 0 ? 0 : (n + p->sharers - 1) / p->sharers;
 	first = n == 0 ? 0 : a->dev[gpu] % p->sharers;
-	if ((n & (n - 1)) == 0) {
-		first = mirror(first, n);
+	/* of a power of two, the lowest bits are mirrored: GPUs that follow one
+	 * another start far apart */
+	for (int bit = 1; bit < n; bit <<= 1) {
+		turned = turned << 1 | ((first & bit) != 0);
 	}
+	first = (n & (n - 1)) == 0 ? turned : first;
 	for (int k = 0; k < p->n_mine; k++) {
 		p->mine[k] = p->near[(first + k) % n];
 	}
@@ -462,11 +453,6 @@ struct affinity_work {
 	char (*names)[LAYOUT_NIC];	/* of each rank's NIC */
 };
 
-static int count(uint64_t set)
-{
-	return __builtin_popcountll(set);
-}
-
 static uint64_t set_of(const int *list, int n)
 {
 	uint64_t set = 0;
@@ -539,7 +525,7 @@ static void join_names(const struct affinity *a, uint64_t set,
 	struct str text = STR_INIT;
 	const char *last = "";
 
-	for (int k = count(set); k > 0; k--) {
+	for (int k = __builtin_popcountll(set); k > 0; k--) {
 		const char *next = NULL;
 
 		for (int i = 0; i < a->n_nics; i++) {

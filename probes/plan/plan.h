@@ -184,10 +184,12 @@ struct pass {
 	bool pxn;
 	bool as_jobs;		/* with the timeouts and retries of jobs */
 	int64_t memory;		/* enum spec_memory */
+	bool failover;		/* NCCL may continue on another port */
 	char name[16];		/* in the rows' column "schedule" */
 };
 
-/** The passes that @s asks for, and how many they are. */
+/** The passes that @s asks for, and how many they are; behind a single one
+ *  stands the pass that repeats failed tests with port failover. */
 int pass_list(const struct spec *s, struct pass passes[PASS_MAX]);
 /** The follow-up of a run whose first pass is @first: under the same
  *  conditions, or nothing could be compared. */

@@ -17,7 +17,8 @@
 
 int pass_list(const struct spec *s, struct pass passes[PASS_MAX])
 {
-	int n = s->contrast == CONTRAST_NONE ? 1 : PASS_MAX;
+	int n = s->contrast == CONTRAST_NONE ||
+				s->contrast == CONTRAST_FAILOVER ? 1 : PASS_MAX;
 
 	for (int i = 0; i < n; i++) {
 		passes[i] = (struct pass){ .schedule = s->schedule,
@@ -50,6 +51,12 @@ int pass_list(const struct spec *s, struct pass passes[PASS_MAX])
 			 n > 1 && p->pxn ? "+pxn" : "",
 			 p->memory != passes[0].memory ? "+gpu" : "");
 	}
+	if (n < PASS_MAX) {
+		passes[n] = passes[0];
+		passes[n].failover = true;
+		snprintf(passes[n].name, sizeof(passes[n].name), "%s",
+			 P2P_FAILOVER);
+	}
 	return n;
 }
 
@@ -64,6 +71,7 @@ struct pass pass_follow(const struct pass *first)
 bool pass_needs_fresh(const struct pass *a, const struct pass *b, bool model)
 {
 	return a->pxn != b->pxn || a->memory != b->memory ||
+	       a->failover != b->failover ||
 	       (model && a->schedule != b->schedule);
 }
 

@@ -227,6 +227,20 @@ static void note_follow(const struct run *run, struct str *out)
 	}
 }
 
+/** Notes what jobs see of tests that failed, as all others run without port
+ *  failover. */
+static void note_failover(const struct run *run, struct str *out)
+{
+	if (run->failover.tests > 0) {
+		str_addf(out, "port failover: %zu of %zu failed tests pass "
+			 "when repeated with it%s",
+			 run->failover.passed, run->failover.tests,
+			 run->failover.passed == 0 ? ": jobs fail too" :
+			 ": jobs with port failover continue there, with less "
+			 "bandwidth");
+	}
+}
+
 /** Notes ranks that were skipped because they lack something that the test
  *  needs; that is not a fault. */
 static void note_lacking(const struct run *run, struct str *out)
@@ -567,6 +581,7 @@ static bool add_note(const struct run *run, int i, bool line, char *buf,
 		{ .add = note_rails },
 		{ .add = note_sample, .details = true },
 		{ .add = note_pinglist }, { .add = note_follow },
+		{ .add = note_failover },
 		{ .add = note_short }, { .add = note_shared },
 		{ .add = note_built_so }, { .add = note_divided },
 		{ .add = note_modes }, { .add = note_torch },

@@ -369,9 +369,6 @@ static struct finding *odd_find(const struct nets *x,
 /* ---- config findings ----------------------------------------------------- */
 
 
-
-
-
 /** Removes "+PXN" from @way, since only the sender knows of it. */
 static void drop_relay(char *way)
 {
@@ -397,13 +394,11 @@ static void way_of(const char *path, struct way_ends *w)
 	w->one_end = !strstr(w->src, "/GDRDMA") != !strstr(w->dst, "/GDRDMA");
 }
 
-
-
 /** Returns true if the path of the cell at @at has the asymmetry; false if it
  *  is not known. */
 static bool is_odd(const struct nets *w, size_t at)
 {
-		uint16_t out = w->run->cell_way[at];
+	uint16_t out = w->run->cell_way[at];
 	uint16_t back = out ? w->run->cell_way[run_back(w->run, at)] : 0;
 	const struct way_ends *x = &w->ways[out], *y = &w->ways[back];
 
@@ -414,25 +409,34 @@ static bool is_odd(const struct nets *w, size_t at)
 			       strcmp(x->dst, y->src) != 0);
 }
 
-/** Add that NCCL used another NIC than each worker was given. */
+/** Add that NCCL used another NIC than each worker was given, or replaced a
+ *  failed port by another one of its NIC. */
 static void other_nics(const struct run *run, struct verdict *v)
 {
-	struct finding *f;
-	bool given = false;
+	const char *example = run->failover.n > 0 ?
+		PART_CELL_NAME(run, run->failover.at) : "";
+	struct finding *f = NULL;
 
-	run_foreach_fact(run, fact) {
-		given |= strcmp(fact->fact, "nccl_ib_hca") == 0;
+	if (run->nic_other > 0 && strcmp(run_nic_choice(run), "plan") == 0) {
+		f = finding_add(v, part_of_kind(PART_CONFIG),
+				"nic_not_planned");
 	}
-	if (!given || run->nic_other == 0) {
-		return;
-	}
-	f = finding_add(v, part_of_kind(PART_CONFIG), "nic_not_planned");
 	if (f) {
 		f->cells = f->explained = run->nic_other;
 		finding_say(f, "NCCL used another NIC than the plan has in "
 			       "%zu reports (%s)", run->nic_other,
 			    run->nic_other_says);
 		finding_add_evidence(f, "%s", run->nic_other_says);
+	}
+	f = run->failover.n == 0 ? NULL :
+	    finding_add(v, part_of_kind(PART_CONFIG), RECORD_FAILOVER);
+	if (f) {
+		f->cells = f->explained = run->failover.n;
+		finding_set_example(run, f, run->failover.at);
+		finding_say(f, "NCCL continued on another port of a NIC in "
+			    "%zu test%s, for example %s", run->failover.n,
+			    run->failover.n == 1 ? "" : "s", example);
+		finding_add_evidence(f, "NCCL: %s", run->failover.says);
 	}
 }
 

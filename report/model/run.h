@@ -146,6 +146,13 @@ struct run {
 	size_t nic_other;	/* tests that used another NIC than the plan
 				 * has, which the first of them says */
 	char nic_other_says[320];
+	struct {		/* NCCL went on with another port of a NIC */
+		size_t tests;	/* failed tests that were repeated with
+				 * failover on, of which these passed: */
+		size_t passed;
+		size_t n, at;	/* rows that say so; the cell of the first */
+		char says[200];	/* NCCL's warning */
+	} failover;
 	char (*paths)[64];	/* distinct ways of the bytes, as far as known,
 				 * index in cell_way[] */
 	size_t n_paths;
@@ -395,6 +402,13 @@ static inline bool row_texts_agree(const char *a, const char *b)
 {
 	return !a[0] || !b[0] || strcmp(a, b) == 0;
 }
+
+/**
+ * Return how the NICs of pairs were chosen: "plan" if each worker was given the
+ * NIC that it has in a job, "nccl" if a pair used all that NCCL selected, ""
+ * if no test is known to have used HCAs by NCCL.
+ */
+const char *run_nic_choice(const struct run *run);
 
 /** Append in which settings the runs differ ("transport sim, now tcp"); a
  *  setting that one of them does not name counts as equal. Returns true if they

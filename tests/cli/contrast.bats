@@ -140,6 +140,8 @@ twice()
 	fails 2 "--pxn does not go with --compare=pxn"
 	run_p p2p --local=2x2 --contrast=pxn --transport=tcp
 	fails 2 "--compare=pxn applies to NCCL, which --transport=tcp does not use"
+	run_p p2p --local=2x1 --compare=failover --transport=tcp
+	fails 2 "--compare=failover applies to NCCL, which --transport=tcp does not use"
 	run_p p2p --local=2x2 --contrast=both
 	fails 2 "'both' is not one of none, schedule, pxn"
 	run_p p2p --local=2x2 --sample=0

@@ -117,6 +117,35 @@ finding()
 	done
 }
 
+@test "a dead port of a NIC is found, and jobs with port failover continue" {
+	export NCCL_IB_RESILIENCY_PORT_FAILOVER=1
+	nodes=3x1 pairs 1 <<-E
+		gpus 1
+		port 0:0-*
+		port *-0:0
+	E
+	jq -e '.findings | map("\(.kind) \(.node) \(.code) \(.severity)") ==
+		["node n0 rtr_timeout fail", "config null port_failover warn"]' \
+		run/verdict.json || { cat out; false; }
+	grep -q '^n0,gpu0,port_failover,off,' run/facts.csv
+	[ "$(awk -F, '$15 == "failover" { print $25, $26 }' run/results.csv |
+		sort | uniq -c | xargs)" = "4 ok port_failover" ]
+	tr -s ' \n' ' ' <out | grep -q \
+		'port failover: 4 of 4 failed tests pass when repeated with it: jobs'
+	# with settings as in jobs, nothing fails and nothing is hidden
+	nodes=3x1 pairs 0 --production-settings <<-E
+		gpus 1
+		port 0:0-*
+	E
+	jq -e '.findings | map(.code) == ["port_failover"]' run/verdict.json
+	# without it in jobs, nothing is repeated unless the user asks
+	unset NCCL_IB_RESILIENCY_PORT_FAILOVER
+	nodes=3x1 pairs 1 <<<$'gpus 1\nport 0:0-*'
+	absent ',failover,' run/results.csv
+	nodes=3x1 pairs 1 --compare=failover <<<$'gpus 1\nport 0:0-*'
+	grep -q ',failover,.*,ok,port_failover,' run/results.csv
+}
+
 @test "two NICs for four GPUs: a dead one is one finding, by its name" {
 	machines=$BATS_TEST_DIRNAME/../machines
 	for node in n0 n1; do

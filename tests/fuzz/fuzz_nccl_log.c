@@ -25,6 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (nccl_log_find_warning(text, size, buf, sizeof(buf))) {
 		must_be_printable(buf);
 	}
+	if (nccl_log_find_failover(text, size, buf, sizeof(buf))) {
+		must_be_printable(buf);
+	}
 	nccl_path_nics(text, size, &nics);
 	nccl_network_find(text, size, &net);
 	must_be_printable(net.name);

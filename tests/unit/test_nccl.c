@@ -50,6 +50,27 @@ static void the_last_warning_is_found(void **state)
 	}
 }
 
+/** Text of src/transport/net_ib/p2p_resiliency.cc, NCCL 2.30. */
+static void a_replaced_port_is_found(void **state)
+{
+	static const char marked[] =
+		"n0:1:9 [0] NCCL INFO NET/IB: f: The error is not fatal.\n"
+		"n0:1:9 [0] NCCL WARN NET/IB: Device 1 marked as failed. "
+		"Initiating recovery? No (send comm=0x7f, "
+		"outstandingRecovery=0)\nn0:1:9 [0] NCCL INFO more\n";
+	static const char not[] =
+		"n0:1:9 [0] NCCL INFO NET/IB: f: Device 1 was already marked "
+		"as failed.\nn0:1:9 [0] NCCL WARN NET/IB: it broke\n";
+	char buf[40];
+
+	(void)state;
+	assert_true(nccl_log_find_failover(marked, strlen(marked), buf,
+					   sizeof(buf)));
+	assert_string_equal(buf, "NET/IB: Device 1 marked as failed. Init");
+	assert_false(nccl_log_find_failover(not, strlen(not), buf,
+					    sizeof(buf)));
+}
+
 /** Write as NCCL does: its own open file, not in append mode. */
 static void log_tells_where_a_pair_begins(void **state)
 {
@@ -123,6 +144,13 @@ static void user_settings_are_kept(void **state)
 			"NCCL_IB_RESILIENCY_PORT_FAILOVER")), "0");
 	assert_string_equal(getenv("NCCL_IB_HCA"), "=mlx5_0:1,mlx5_3:1");
 	assert_null(json_object_get(recorded, "NCCL_IB_HCA"));
+	/* failed tests are repeated as jobs run */
+	wishes.failover = true;
+	setenv("NCCL_IB_RESILIENCY_PORT_FAILOVER", "2", 1);
+	nccl_env_apply(&wishes, NULL);
+	assert_string_equal(getenv("NCCL_IB_RESILIENCY_PORT_FAILOVER"), "2");
+	assert_string_equal(getenv("NCCL_IB_TIMEOUT"), "22");
+	wishes.failover = false;
 	setenv("NCCL_IB_HCA", "mlx5", 1);
 	setenv("NCCL_IB_RESILIENCY_PORT_FAILOVER", "1", 1);
 	wishes.production_settings = true;
@@ -277,6 +305,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_last_warning_is_found),
+		cmocka_unit_test(a_replaced_port_is_found),
 		cmocka_unit_test(log_tells_where_a_pair_begins),
 		cmocka_unit_test(user_settings_are_kept),
 		cmocka_unit_test(options_change_settings),

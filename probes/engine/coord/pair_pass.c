@@ -7,6 +7,7 @@
 #include "probes/engine/coord/pairs.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/data/rundir.h"
@@ -120,6 +121,44 @@ int pass_resume(struct pairs_work *w, struct err *e)
 	return 0;
 }
 
+/* ---- failover ------------------------------------------------------------ */
+
+/* Failed tests of a NIC that are repeated with port failover. */
+#define CONFIRMED_PER_NIC 2
+
+/* Count the tests between nodes that failed, some of each NIC; @queue: queue
+ * these once more.  Returns -1 without memory. */
+static int failed_tests(struct pairs_work *w, bool queue)
+{
+	const struct layout *l = &w->ranks.layout;
+	uint8_t *taken = calloc((size_t)l->n_nics + 1, 1);
+	int n = taken != NULL ? 0 : -1;
+
+	for (size_t i = 0; n >= 0 && i < w->plan.n; i++) {
+		struct task t = w->plan.tasks[i];
+		const struct cluster_rank *a = &l->ranks[t.a];
+		const struct cluster_rank *b = &l->ranks[t.b];
+		const struct cell *out = pairs_cell(w, t.a, t.b);
+		const struct cell *back = pairs_cell(w, t.b, t.a);
+		uint8_t *of_a = &taken[layout_nic_at(l, a->node, a->nic)];
+		uint8_t *of_b = &taken[layout_nic_at(l, b->node, b->nic)];
+
+		t.dirs &= (uint8_t)((cells_failed(out->class) ? TASK_AB : 0) |
+				    (cells_failed(back->class) ? TASK_BA : 0));
+		if (t.dirs == 0 || out->path != PATH_INTER ||
+		    *of_a == CONFIRMED_PER_NIC || *of_b == CONFIRMED_PER_NIC) {
+			continue;
+		}
+		++*of_a;
+		++*of_b;
+		n = !queue || queue_new(w, t) == 0 ? n + 1 : -1;
+	}
+	free(taken);
+	return n;
+}
+
+/* ---- passes -------------------------------------------------------------- */
+
 int pass_open(struct pairs_work *w, struct err *e)
 {
 	/* what an earlier part of the run has left: first the tasks that it had
@@ -130,6 +169,10 @@ int pass_open(struct pairs_work *w, struct err *e)
 	convict_free(w->convict);
 	w->convict = convict_new(&w->ranks.layout);
 	rc = w->convict != NULL ? rc : -1;
+	if (pairs_pass(w)->failover) {
+		return rc == 0 && failed_tests(w, true) >= 0 ? 0 :
+			       err_set(e, ENOMEM, "no memory for the plan");
+	}
 	for (size_t i = 0; rc == 0 && i < turns * w->plan.n; i++) {
 		const struct task *t = &w->plan.tasks[i % w->plan.n];
 		struct task left[2] = { *t };
@@ -171,9 +214,11 @@ void pass_settle_ranks(struct pairs_work *w)
 	}
 }
 
-bool pass_more(const struct pairs_work *w)
+bool pass_more(struct pairs_work *w)
 {
-	return w->c->phase < COORD_STOP && w->pass + 1 < w->n_passes;
+	return w->c->phase < COORD_STOP &&
+	       (w->pass + 1 < w->n_passes ||
+		(w->confirms && w->pass == 0 && failed_tests(w, false) > 0));
 }
 
 void pass_next(struct pairs_work *w)
@@ -183,8 +228,9 @@ void pass_next(struct pairs_work *w)
 
 	w->pass++;
 	w->stage = PAIRS_CONTRAST;
+	w->ranks.keeps_facts = pairs_pass(w)->failover;
 	run_log_event(w->c->log, NULL, -1, "pass", "%d of %d: %s", w->pass + 1,
-		      w->n_passes, pairs_pass(w)->name);
+		      w->n_passes + w->confirms, pairs_pass(w)->name);
 	if (pass_open(w, &e) < 0) {
 		coord_break(w->c, &e, "no_memory");
 		return;

@@ -19,6 +19,8 @@
 #include "probes/collective/collective.h"
 #include "probes/engine/coord/ranks.h"
 #include "probes/engine/net/message.h"
+#include "probes/host/inventory.h"
+#include "probes/host/nccl_conf.h"
 #include "probes/plan/plan.h"
 #include "probes/plan/retry.h"
 
@@ -180,14 +182,6 @@ static void opinion_drop(struct opinion *o)
 /** So many tests fit in any run; in a large one a share of its own. */
 #define FOLLOW_TESTS 64
 
-/** Returns true if a follow-up can add something: it is allowed, the pairs were
- *  not listed one by one, and they do not share cores. */
-static bool is_wanted(const struct pairs_work *w)
-{
-	return !w->c->spec.no_follow_up && w->pairs.kind != PAIRS_LIST &&
-	       w->ranks.layout.n_ranks > 2 && !pairs_shared_cores(w);
-}
-
 static void end(struct pairs_work *w)
 {
 	opinion_drop(w->follow.opinion);
@@ -298,7 +292,11 @@ static bool follow_goes_on(struct pairs_work *w)
 		if (f->deadline_ns > w->c->end_ns - COORD_STOP_NS) {
 			f->deadline_ns = w->c->end_ns - COORD_STOP_NS;
 		}
-		if (!is_wanted(w) || f->deadline_ns <= now) {
+		/* it can add nothing to pairs that were listed one by one, or
+		 * that share cores */
+		if (w->c->spec.no_follow_up || w->pairs.kind == PAIRS_LIST ||
+		    w->ranks.layout.n_ranks <= 2 || pairs_shared_cores(w) ||
+		    f->deadline_ns <= now) {
 			f->over = true;
 			return false;
 		}
@@ -570,6 +568,25 @@ static int take_library(struct pairs_work *w, struct err *e)
 	return n < 0 ? -1 : 0;
 }
 
+/* Return true if tests that fail are repeated with port failover: jobs of a
+ * node have it, while all other tests are without, or the user asks. */
+static bool is_confirmed(const struct coord *c, const struct xport_ops *ops)
+{
+	const struct coord_agent *a = NULL;
+	bool set = c->spec.contrast == CONTRAST_FAILOVER;
+
+	while ((a = agents_next(c->agents, a)) != NULL) {
+		const char *value = nccl_conf_get(
+			inventory_seen(a->inventory).nccl,
+			NCCL_FAILOVER, NULL);
+
+		set = set || (value != NULL && strcmp(value, "0") != 0 &&
+			      c->spec.contrast == CONTRAST_NONE);
+	}
+	return set && xport_is(ops, XPORT_SETTINGS) &&
+	       !c->spec.production_settings;
+}
+
 static int make_plan(struct pairs_work *w, struct err *e)
 {
 	struct coord *c = w->c;
@@ -599,6 +616,7 @@ static int make_plan(struct pairs_work *w, struct err *e)
 		return 3;
 	}
 	w->n_passes = pass_list(&c->spec, w->passes);
+	w->confirms = w->n_passes == 1 && is_confirmed(c, ops);
 	w->at_work = calloc((size_t)w->ranks.layout.n_ranks + 1,
 			    sizeof(struct active *));
 	w->n_by_id = 1;

@@ -146,6 +146,7 @@ struct pairs_work {
 	struct plan plan;
 	struct pass passes[PASS_MAX];
 	int n_passes, pass; /* all, and the number of the one under way */
+	bool confirms;	    /* then failed tests are repeated with failover */
 	struct order_how how; /* of all tasks */
 	struct follow follow;
 	struct resume left; /* by an earlier part of the run */
@@ -284,7 +285,7 @@ int pass_open(struct pairs_work *w, struct err *e);
 /** Let the ranks that can work work, skip what the others have queued. */
 void pass_settle_ranks(struct pairs_work *w);
 /** Returns true if another pass follows. */
-bool pass_more(const struct pairs_work *w);
+bool pass_more(struct pairs_work *w);
 /** Begins the next pass.  All ranks must be settled, and nothing be queued. */
 void pass_next(struct pairs_work *w);
 

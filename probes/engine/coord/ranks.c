@@ -136,6 +136,8 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env,
 	spec.pxn = p->pxn;
 	spec.production_settings = spec.production_settings || p->as_jobs;
 	spec.memory = p->memory;
+	/* of all contrasts, workers only need to know this one */
+	spec.contrast = p->failover ? CONTRAST_FAILOVER : CONTRAST_NONE;
 	layer = drill_layer_of(r->ops->name, c->probe->ports,
 			       spec.memory == MEMORY_GPU);
 	if (ranks_model(r)) {
@@ -261,8 +263,10 @@ static void worker_ready(struct ranks *r, int rank, const json_t *msg)
 	}
 	free(k->ticket);
 	k->ticket = in.ticket[0] != '\0' ? strdup(in.ticket) : NULL;
-	json_decref(k->facts);
-	k->facts = json_incref(in.facts);
+	if (!r->keeps_facts || k->facts == NULL) {
+		json_decref(k->facts);
+		k->facts = json_incref(in.facts);
+	}
 	k->state = RANK_READY;
 	if (r->events->ready != NULL) {
 		r->events->ready(r, rank);

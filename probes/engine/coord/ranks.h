@@ -77,6 +77,7 @@ struct ranks {
 	struct allocation given; /* of the job; empty: not known */
 	struct drill drill;
 	struct str entry;	 /* that is being sent */
+	bool keeps_facts;	 /* of the first workers, not of these */
 };
 
 /* layout.c */

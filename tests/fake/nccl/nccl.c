@@ -822,6 +822,9 @@ static bool contact(ncclComm_t c, const struct transfer *t)
 	struct net_way way = net_way(&net, who, c->size, src, dst,
 				     !is_on("NCCL_PXN_DISABLE", "1"));
 	const char *rule = net_rule(&net, who[src], who[dst]);
+	bool port = strcmp(rule, "port") == 0;
+	bool replaced = port &&
+			is_on("NCCL_IB_RESILIENCY_PORT_FAILOVER", "1");
 
 	if (c->met[t->peer][t->sends] || nics == NULL) {
 		return true;
@@ -830,7 +833,8 @@ static bool contact(ncclComm_t c, const struct transfer *t)
 		raise(SIGSEGV);
 	} else if (strcmp(rule, "abort") == 0 && t->sends) {
 		abort();
-	} else if (way.kind == NET_CUT || strcmp(rule, "error") == 0) {
+	} else if (way.kind == NET_CUT || strcmp(rule, "error") == 0 ||
+		   (port && !replaced)) {
 		/* NCCL 2.28.9 over tests/fake/verbs: the end that accepts
 		 * fails, the other sees its connection close; with data both
 		 * ways each accepts */
@@ -839,7 +843,14 @@ static bool contact(ncclComm_t c, const struct transfer *t)
 		}
 		say_cut(t->sends, way.nic, net_nic_of(&net, who[dst]));
 		c->failed = t->sends ? ncclRemoteError : ncclSystemError;
-	} else if (rule[0] == '\0') {
+	} else if (rule[0] == '\0' || replaced) {
+		if (replaced) {
+			/* src/transport/net_ib/p2p_resiliency.cc of 2.30 */
+			say("WARN NET/IB: Device 0 marked as failed. Initiating"
+			    " recovery? No (%s comm=0x7f0000000000, "
+			    "outstandingRecovery=0)",
+			    t->sends ? "send" : "recv");
+		}
 		c->met[t->peer][t->sends] = true;
 		say_way(c, t, way);
 	}

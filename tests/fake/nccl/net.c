@@ -8,14 +8,14 @@
 static bool take_rule(struct net *net, const char *word, const char *rest)
 {
 	static const char *const words[] = { "hang", "error", "crash",
-					     "abort" };
+					     "abort", "port" };
 	struct net_rule *r = &net->rules[net->n_rules];
 	size_t i = 0;
 
-	while (i < 4 && strcmp(word, words[i]) != 0) {
+	while (i < 5 && strcmp(word, words[i]) != 0) {
 		i++;
 	}
-	if (i == 4 || net->n_rules == 16 ||
+	if (i == 5 || net->n_rules == 16 ||
 	    sscanf(rest, " %15[^- ]-%15s", r->from, r->to) != 2) {
 		return false;
 	}

@@ -27,6 +27,7 @@
  *	error A-B	... fails
  *	crash A-B	... kills the sender, SIGSEGV
  *	abort A-B	... SIGABRT
+ *	port A-B	... fails, unless NCCL_IB_RESILIENCY_PORT_FAILOVER is 1
  *
  * NCCL_IB_DISABLE=1 and NCCL_NET=Socket leave sockets, NCCL_PXN_DISABLE=1 no
  * relay, NCCL_MNNVL_ENABLE=0 no NVLink between nodes.
@@ -36,7 +37,7 @@
 #define NET_RANKS 16		/* of a communicator */
 
 struct net_rule {
-	char what[8];		/* hang, error, crash, abort */
+	char what[8];		/* hang, error, crash, abort, port */
 	char from[16], to[16];
 };
 
