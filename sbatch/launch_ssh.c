@@ -350,23 +350,6 @@ static const struct {
 	{ "", "ssh_unreachable" },
 };
 
-/** Why an agent ended with @exit_code, having said @text. */
-static const char *refusal(int exit_code, const char *text)
-{
-	const char *limit = limit_in_text(text);
-	size_t i = 0;
-
-	if (exit_code != 255) {	/* ssh's own */
-		return limit ? limit :
-		       exit_code == 126 || exit_code == 127 ? "ssh_program" :
-							     "agent_missing";
-	}
-	while (!strstr(text, refusals[i].says)) {
-		i++;
-	}
-	return refusals[i].code;
-}
-
 /** Host @k has no agent any more: say so to the coordinator, which asks no
  *  other machine why it does not come. */
 static void tell_end(struct launch *l, size_t k)
@@ -374,12 +357,22 @@ static void tell_end(struct launch *l, size_t k)
 	const int exit_code = l->agents[k].child.exit_code;
 	char log[NAME_MAX], path[PATH_MAX], *text, *next, *line;
 	const char *code, *last = "";
+	size_t i = 0;
 
 	l->agents[k].told = true;
 	text = rundir_read_text(l->dir, log_name(l, k, log), LOG_MAX, NULL,
 				NULL);
 	if (exit_code != 0) {
-		code = refusal(exit_code, text ? text : "");
+		code = limit_in_text(text ? text : "");
+		if (exit_code == 255) {		/* ssh's own */
+			while (!strstr(text ? text : "", refusals[i].says)) {
+				i++;
+			}
+			code = refusals[i].code;
+		} else if (!code) {
+			code = exit_code == 126 || exit_code == 127 ?
+				       "ssh_program" : "agent_missing";
+		}
 		/* the last line that says something */
 		next = text;
 		while ((line = strsep(&next, "\r\n"))) {

@@ -170,24 +170,6 @@ void muster_begin(struct muster *m, const struct launch_request *r)
 	call(m);
 }
 
-static void look(struct muster *m)
-{
-	const char *own = getenv("SLURMD_NODENAME");
-	char *text = rundir_read_text(m->r->dir, LOG, TEXT_MAX, NULL, NULL);
-	const int64_t now = clock_now_ns();
-
-	muster_read(text ? text : "", m->nodes, m->n);
-	free(text);
-	for (size_t i = 0; i < m->n; i++) {
-		const bool is_own = own && strcmp(m->nodes[i].name, own) == 0;
-		int64_t *at = is_own ? &m->own_ns : &m->first_ns;
-
-		if (m->nodes[i].here && !*at) {
-			*at = now;
-		}
-	}
-}
-
 /** Return the time that nodes have after the first answer: an agent's, and if
  *  only this node has answered, also that of an image, which the others may be
  *  importing. */
@@ -264,13 +246,26 @@ static bool settle(struct muster *m)
 
 bool muster_goes_on(struct muster *m)
 {
+	const char *own = getenv("SLURMD_NODENAME");
+	const int64_t now = clock_now_ns();
 	bool ended;
+	char *text;
 
 	if (m->n == 0) {
 		return false;
 	}
 	ended = launch_child_ended(&m->srun);
-	look(m);
+	text = rundir_read_text(m->r->dir, LOG, TEXT_MAX, NULL, NULL);
+	muster_read(text ? text : "", m->nodes, m->n);
+	free(text);
+	for (size_t i = 0; i < m->n; i++) {
+		const bool is_own = own && strcmp(m->nodes[i].name, own) == 0;
+		int64_t *at = is_own ? &m->own_ns : &m->first_ns;
+
+		if (m->nodes[i].here && !*at) {
+			*at = now;
+		}
+	}
 	if (!ended) {
 		end_late(m);
 		return true;

@@ -138,40 +138,20 @@ static int put_file(const char *file, struct str *text, struct err *e)
 		       err_set(e, e->code, "cannot write '%s'", file) : 0;
 }
 
-static int keep_metrics(const struct summary *sum, int code, const char *file,
-			struct err *e)
-{
-	struct str text = STR_INIT;
-	int rc;
-
-	metrics_text(sum, code, &text);
-	rc = put_file(file, &text, e);
-	str_release(&text);
-	return rc;
-}
-
-/** --junit: the verdict as test cases. */
-static void keep_junit(const struct judged *j, const char *file, int code)
-{
-	struct str text = STR_INIT;
-	struct err e = { 0 };
-
-	judged_junit(j, code, &text);
-	if (put_file(file, &text, &e) < 0) {
-		talk_err(&e);
-	}
-	str_release(&text);
-}
-
 void keep(const struct judged *j, const struct spec *s, int code)
 {
 	struct summary sum = { 0 };
+	struct str text = STR_INIT;
 	char dir[PATH_MAX];
 	struct err e = { 0 };
 	char run[sizeof(e.hint) / 2];
 
-	if (s->junit[0]) {
-		keep_junit(j, s->junit, code);
+	if (s->junit[0]) {	/* the verdict as test cases */
+		judged_junit(j, code, &text);
+		if (put_file(s->junit, &text, &e) < 0) {
+			talk_err(&e);
+		}
+		str_release(&text);
 	}
 	if (!s->history[0] && !s->metrics[0]) {
 		return;
@@ -181,8 +161,12 @@ void keep(const struct judged *j, const struct spec *s, int code)
 		summary_release(&sum);
 		return;
 	}
-	if (s->metrics[0] && keep_metrics(&sum, code, s->metrics, &e) < 0) {
-		talk_err(&e);
+	if (s->metrics[0]) {
+		metrics_text(&sum, code, &text);
+		if (put_file(s->metrics, &text, &e) < 0) {
+			talk_err(&e);
+		}
+		str_release(&text);
 	}
 	if (s->history[0] && history_dir(s->history, true, dir, &e) < 0) {
 		talk_err(&e);

@@ -112,24 +112,13 @@ static bool same_json(struct watch *w, const struct stat *st)
 	return same;
 }
 
-static void read_measuring(struct watch *w, const struct run_file *f)
-{
-	const int64_t since_s = clock_utc_s(f->measuring.since_utc);
-
-	w->since_ns = since_s > 0 && since_s < MAX_UTC_S ? since_s * NS_PER_S :
-							   0;
-	if (f->measuring.after_B >= 0 && w->kept_B != f->measuring.after_B) {
-		w->kept_B = f->measuring.after_B;
-		w->results = 0;		/* count again from 0 */
-	}
-}
-
 static void read_run_json(struct watch *w)
 {
 	const char *name;
 	char path[PATH_MAX];
 	struct stat st;
 	struct run_file f;
+	int64_t since_s;
 	json_t *json;
 
 	w->waits = !w->known && exists(w->dir, RUN_RESUME);
@@ -145,7 +134,13 @@ static void read_run_json(struct watch *w)
 		w->cells = (size_t)(f.planned.cells * f.planned.passes +
 				    f.follow_up.tests);
 	}
-	read_measuring(w, &f);
+	since_s = clock_utc_s(f.measuring.since_utc);
+	w->since_ns = since_s > 0 && since_s < MAX_UTC_S ? since_s * NS_PER_S :
+							   0;
+	if (f.measuring.after_B >= 0 && w->kept_B != f.measuring.after_B) {
+		w->kept_B = f.measuring.after_B;
+		w->results = 0;		/* count again from 0 */
+	}
 	w->ended = f.ended_utc[0] != '\0';
 	/* a coordinator that fails later says as well what stopped it */
 	w->failed = f.error.given && !f.stop_reason[0];

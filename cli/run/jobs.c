@@ -96,19 +96,6 @@ static void add_part(struct jobs_plan *p, int a, int b)
 	p->n++;
 }
 
-static void add_rounds(struct jobs_plan *p)
-{
-	for (int round = 0; round < sched_rounds(p->n_groups); round++) {
-		for (int a = 0; a < p->n_groups; a++) {
-			int b = sched_partner(p->n_groups, round, a);
-
-			if (b > a) {
-				add_part(p, a, b);
-			}
-		}
-	}
-}
-
 int jobs_plan_make(const char *const nodes[], size_t n, const char *kind,
 		   size_t max_jobs, size_t most, struct jobs_plan *p,
 		   struct err *e)
@@ -137,8 +124,14 @@ int jobs_plan_make(const char *const nodes[], size_t n, const char *kind,
 	p->begun = calloc((size_t)p->n_groups, sizeof(*p->begun));
 	p->parts = calloc(jobs_of(n, p->group) + 1, sizeof(*p->parts));
 	p->rounds = sched_rounds(p->n_groups);
-	if (p->begun && p->parts) {
-		add_rounds(p);
+	for (int k = 0; p->begun && p->parts && k < p->rounds * p->n_groups;
+	     k++) {
+		const int a = k % p->n_groups;
+		const int b = sched_partner(p->n_groups, k / p->n_groups, a);
+
+		if (b > a) {
+			add_part(p, a, b);
+		}
 	}
 	failed = !p->begun || !p->parts;
 	for (size_t i = 0; i < p->n; i++) {
@@ -590,62 +583,40 @@ static void say_cancel(const struct jobs *j)
 	}
 }
 
-/**
- * Cancel the jobs that wait for a node that is down if no other goes on: they
- * would wait until it is repaired.  Those behind them in their lane go on.
- */
-static void cancel_stuck(const struct jobs *j)
-{
-	bool stuck = j->count[JOB_RUNS] == 0;
-
-	for (int pass = 0; stuck && pass < 2; pass++) {
-		for (size_t i = 0; stuck && i < j->n; i++) {
-			const struct job *job = &j->list[i];
-			struct str down = STR_INIT;
-
-			if (job->state == JOB_WAITS && !job->in_line) {
-				jobs_find_down(j, job, &down);
-				stuck = !job->unsure && !job->partial &&
-					down.len > 0;
-				if (pass == 1) {
-					slurm_cancel("--quiet --state=PENDING",
-						     job->id);
-				}
-			}
-			str_release(&down);
-		}
-	}
-}
-
 /** Check the run once.  Returns 1 if it continues, 0 if not, or -1 with @e. */
 static int look(struct jobs *j, const char *dir, char *text, size_t size,
 		struct err *e)
 {
+	bool stuck;
+
 	if (jobs_look(j, dir, e) < 0) {
 		return -1;
 	}
-	if (j->own) {
-		cancel_stuck(j);
+	/* cancel the jobs that wait for a node that is down if no other goes
+	 * on: they would wait until it is repaired.  Those behind them in their
+	 * lane go on. */
+	stuck = j->own && j->count[JOB_RUNS] == 0;
+	for (size_t k = 0; stuck && k < 2 * j->n; k++) {
+		const struct job *job = &j->list[k % j->n];
+		struct str down = STR_INIT;
+
+		if (job->state == JOB_WAITS && !job->in_line) {
+			jobs_find_down(j, job, &down);
+			stuck = !job->unsure && !job->partial && down.len > 0;
+			if (k >= j->n) {
+				slurm_cancel("--quiet --state=PENDING",
+					     job->id);
+			}
+		}
+		str_release(&down);
 	}
 	jobs_text(j, text, size);
 	return jobs_go_on(j);
 }
 
-/** Handle ^C: the jobs continue without this process. */
-static int leave(const struct jobs *j, const char *dir, const char *text)
-{
-	char word[PATH_MAX];
-
-	talk("stopped following; the jobs continue (%s)", text);
-	talk_hint("for the result: \"gpucheck attach %s\"",
-		  str_quoted_dir(dir, word, sizeof(word)));
-	say_cancel(j);
-	return CODE_PARTIAL;
-}
-
 int jobs_follow(const char *dir, const struct session *s)
 {
-	char text[320] = "", said[320] = "";
+	char text[320] = "", said[320] = "", word[PATH_MAX];
 	int64_t heard_ns = clock_now_ns(), said_ns = 0;
 	struct jobs j = { 0 };
 	bool asked = false;
@@ -670,7 +641,12 @@ int jobs_follow(const char *dir, const struct session *s)
 	}
 	follow_release_signals(&before);
 	if (asked) {
-		code = leave(&j, dir, text);
+		/* ^C: the jobs continue without this process */
+		talk("stopped following; the jobs continue (%s)", text);
+		talk_hint("for the result: \"gpucheck attach %s\"",
+			  str_quoted_dir(dir, word, sizeof(word)));
+		say_cancel(&j);
+		code = CODE_PARTIAL;
 	} else if (rc == 0 && (!j.own || jobs_merge(&j, &e) == 0)) {
 		code = show_run(dir, &s->spec, &e);
 		code = code < 0 ? talk_fail(&e, CODE_UNABLE) : code;

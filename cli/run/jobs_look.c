@@ -68,40 +68,6 @@ static int read_plan(struct jobs *j, const char *dir, struct err *e)
 		       err_hint(e, "'jobs' of run.json is damaged") : 0;
 }
 
-/** The path of the last try of part @i; false: it has none. */
-static bool last_try(const struct jobs *j, size_t i, char dir[PATH_MAX])
-{
-	char name[32];
-
-	jobs_try_name(i, j->list[i].tries, name);
-	return j->list[i].tries > 0 &&
-	       rundir_path(j->left.dir, name, dir, NULL) == 0;
-}
-
-/** Count the tries of part @i, and forget what was known of an earlier one. */
-static void count_tries(struct jobs *j, size_t i)
-{
-	struct job *job = &j->list[i];
-	char name[32], path[PATH_MAX];
-	const int before = job->tries;
-
-	for (int t = before + 1; t <= JOBS_TRIES_MAX; t++) {
-		jobs_try_name(i, t, name);
-		if (rundir_path(j->left.dir, name, path, NULL) < 0 ||
-		    access(path, F_OK) < 0) {
-			break;
-		}
-		job->tries = t;
-	}
-	job->settled = job->settled && job->tries == before;
-	if (!job->settled) {
-		job->state = job->tries > 0 ? JOB_LOST : JOB_NONE;
-		job->unsure = job->in_line = job->partial = false;
-		job->id[0] = job->ended[0] = '\0';
-		STR_COPY(job->why, "its job was not submitted");
-	}
-}
-
 /* ---- queue --------------------------------------------------------------- */
 
 /** Get number and try of "DIR/parts/0001-2/job.sbatch"; false: another run. */
@@ -123,26 +89,6 @@ static bool read_script(const struct jobs *j, const char *script, size_t *i,
 	return true;
 }
 
-static void take_queued(struct jobs *j, const struct slurm_queued *q)
-{
-	struct job *job;
-	size_t i;
-	int t;
-
-	if (!read_script(j, q->script, &i, &t) || t != j->list[i].tries ||
-	    j->list[i].settled) {
-		return;
-	}
-	job = &j->list[i];
-	STR_COPY(job->id, q->id);
-	if (slurm_parse_standing(q->state, NULL) == SLURM_JOB_OVER) {
-		STR_COPY(job->ended, q->state);
-		return;
-	}
-	job->state = slurm_queued_waits(q) ? JOB_WAITS : JOB_RUNS;
-	job->in_line = slurm_queued_in_line(q);
-}
-
 /** Ask for the jobs of the run by their names, with those that have just
  *  ended. */
 static int look_at_queue(struct jobs *j, struct err *e)
@@ -151,7 +97,8 @@ static int look_at_queue(struct jobs *j, struct err *e)
 	struct str names = STR_INIT, out = STR_INIT;
 	struct slurm_queued q;
 	const char *at;
-	int rc, lanes = 0;
+	int rc, lanes = 0, t;
+	size_t part;
 
 	for (size_t i = 0; i < j->n; i++) {
 		lanes = j->list[i].lane > lanes ? j->list[i].lane : lanes;
@@ -165,7 +112,20 @@ static int look_at_queue(struct jobs *j, struct err *e)
 	rc = slurm_ask(&a, &out, e);
 	at = str_text(&out);
 	while (rc == 0 && slurm_parse_queued(&at, &q)) {
-		take_queued(j, &q);
+		struct job *job;
+
+		if (!read_script(j, q.script, &part, &t) ||
+		    t != j->list[part].tries || j->list[part].settled) {
+			continue;
+		}
+		job = &j->list[part];
+		STR_COPY(job->id, q.id);
+		if (slurm_parse_standing(q.state, NULL) == SLURM_JOB_OVER) {
+			STR_COPY(job->ended, q.state);
+			continue;
+		}
+		job->state = slurm_queued_waits(&q) ? JOB_WAITS : JOB_RUNS;
+		job->in_line = slurm_queued_in_line(&q);
 	}
 	str_release(&names);
 	str_release(&out);
@@ -185,27 +145,6 @@ static bool is_young(const char *dir)
 		       SUBMIT_S;
 }
 
-/** Put into run.json of the part in @dir how Slurm ended its job. */
-static void note_end(struct job *job, const char *dir, bool planned)
-{
-	struct slurm_job is = { .nodes = "" };
-	struct launch_state st = { 0 };
-	struct err e = { 0 };
-
-	STR_COPY(is.state, job->ended);
-	STR_COPY(is.nodes, rundir_has(dir, RUN_JOB_OUT) ? job->nodes : "");
-	slurm_state_explain(job->id, &is, dir, &st);
-	err_set(&e, 0, "%s", st.text);
-	STR_COPY(job->why, e.text);
-	if (planned) {
-		run_json_note(dir, &(struct run_file){ .job_end = e.text },
-			      NULL);
-	} else {
-		run_error_note(dir, &e, CODE_UNABLE);
-		rundir_forget(dir);	/* there may be thousands */
-	}
-}
-
 const char *jobs_down_text(const struct slurm_node *n, char *buf, size_t size)
 {
 	const char *why = !n->why[0] && strchr(n->state, '*') ?
@@ -221,11 +160,16 @@ const char *jobs_down_text(const struct slurm_node *n, char *buf, size_t size)
 static void look_at_part(struct jobs *j, size_t i)
 {
 	struct job *job = &j->list[i];
+	struct slurm_job is = { .nodes = "" };
+	struct launch_state st = { 0 };
+	struct err e = { 0 };
 	struct run_file f;
-	char dir[PATH_MAX];
+	char dir[PATH_MAX], name[32];
 	json_t *run;
 
-	if (job->settled || !last_try(j, i, dir)) {
+	jobs_try_name(i, job->tries, name);
+	if (job->settled || job->tries == 0 ||
+	    rundir_path(j->left.dir, name, dir, NULL) < 0) {
 		return;
 	}
 	run = rundir_read_json(dir, RUN_JSON, NULL);
@@ -242,7 +186,20 @@ static void look_at_part(struct jobs *j, size_t i)
 		job->unsure = true;
 	} else if (job->state == JOB_LOST && !job->why[0] && job->ended[0] &&
 		   j->own) {
-		note_end(job, dir, f.planned.given);
+		/* note in its run.json how Slurm ended its job */
+		STR_COPY(is.state, job->ended);
+		STR_COPY(is.nodes,
+			 rundir_has(dir, RUN_JOB_OUT) ? job->nodes : "");
+		slurm_state_explain(job->id, &is, dir, &st);
+		err_set(&e, 0, "%s", st.text);
+		STR_COPY(job->why, e.text);
+		if (f.planned.given) {
+			run_json_note(dir, &(struct run_file){
+				.job_end = e.text }, NULL);
+		} else {
+			run_error_note(dir, &e, CODE_UNABLE);
+			rundir_forget(dir);	/* there may be thousands */
+		}
 	} else if (job->state == JOB_LOST && !job->why[0]) {
 		STR_COPY(job->why, "its job has ended, and Slurm has no record "
 			 "of it");
@@ -255,13 +212,33 @@ static void look_at_part(struct jobs *j, size_t i)
 
 int jobs_look(struct jobs *j, const char *dir, struct err *e)
 {
+	char name[32], path[PATH_MAX];
+
 	/* first, so that the checked directory is the one that is read */
 	j->own = rundir_check_own(dir, NULL) == 0;
 	if (!j->left.run && read_plan(j, dir, e) < 0) {
 		return -1;
 	}
+	/* count the tries, and forget what was known of an earlier one */
 	for (size_t i = 0; i < j->n; i++) {
-		count_tries(j, i);
+		struct job *job = &j->list[i];
+		const int before = job->tries;
+
+		for (int t = before + 1; t <= JOBS_TRIES_MAX; t++) {
+			jobs_try_name(i, t, name);
+			if (rundir_path(j->left.dir, name, path, NULL) < 0 ||
+			    access(path, F_OK) < 0) {
+				break;
+			}
+			job->tries = t;
+		}
+		job->settled = job->settled && job->tries == before;
+		if (!job->settled) {
+			job->state = job->tries > 0 ? JOB_LOST : JOB_NONE;
+			job->unsure = job->in_line = job->partial = false;
+			job->id[0] = job->ended[0] = '\0';
+			STR_COPY(job->why, "its job was not submitted");
+		}
 	}
 	/* the queue first: a job that is no longer in it writes nothing more */
 	if (look_at_queue(j, e) < 0) {

@@ -220,20 +220,6 @@ static int merge_flush(struct merge *m, bool all, struct err *e)
 	return rc;
 }
 
-/** Pass each row of m->schema of all tries to @take, with @m. */
-static int merge_walk(struct merge *m,
-		      int (*take)(void *arg, const void *row, struct err *e),
-		      struct err *e)
-{
-	int rc = 0;
-
-	for (m->at = 0; rc == 0 && m->at < m->n_tries; m->at++) {
-		rc = rundir_table_walk(m->tries[m->at].dir, m->schema, false,
-				       take, m, NULL, e);
-	}
-	return rc;
-}
-
 /* ---- rows of pairs ------------------------------------------------------- */
 
 /*
@@ -562,14 +548,18 @@ static int merge_table(void *arg, FILE *f)
 	struct merge *m = arg;
 	const bool pairs = m->schema == &schema_p2p;
 	struct err e = { 0 };
-	int rc;
+	int rc = 0;
 
 	m->out = f;
 	m->seq = 1;
 	record_add_header(m->schema, &m->lines);
-	rc = merge_walk(m, pairs ? take_row :
-			   m->schema == &schema_facts ? take_fact : take_event,
-			&e);
+	for (m->at = 0; rc == 0 && m->at < m->n_tries; m->at++) {
+		rc = rundir_table_walk(m->tries[m->at].dir, m->schema, false,
+				       pairs ? take_row :
+				       m->schema == &schema_facts ?
+					       take_fact : take_event,
+				       m, NULL, &e);
+	}
 	for (size_t i = 0; pairs && m->ended && i < m->j->n; i++) {
 		find_missing(m, &m->j->list[i]);
 	}
@@ -588,33 +578,13 @@ static int merge_table(void *arg, FILE *f)
 	return rc;
 }
 
-/** Append why tests are missing, for people. */
-static void say_why(const struct merge *m, struct str *out)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < m->n_nodes; i++) {
-		if (is_lost(m, &m->nodes[i]) && ++n <= JOBS_NAMED) {
-			str_addf(out, "%s%s", n > 1 ? ", " :
-				 "Slurm has out of use: ", m->nodes[i].name);
-		}
-	}
-	if (n > JOBS_NAMED) {
-		str_addf(out, " and %zu more", n - JOBS_NAMED);
-	}
-	if (m->lost > 0) {
-		str_addf(out, "%s%zu of %zu jobs without a result: %s",
-			 n > 0 ? "; " : "", m->lost, m->j->n,
-			 str_text(&m->why));
-	}
-}
-
 /** Put into @run how it ended, or that it goes on. */
 static void set_end(const struct merge *m, json_t *run)
 {
 	struct str why = STR_INIT;
 	struct err e = { 0 };
 	char text[STOP_REASON_MAX];
+	size_t n = 0;
 
 	json_object_del(run, "error");
 	json_object_del(run, "ended_utc");
@@ -622,7 +592,21 @@ static void set_end(const struct merge *m, json_t *run)
 	if (!m->ended) {
 		return;
 	}
-	say_why(m, &why);
+	/* why tests are missing, for people */
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		if (is_lost(m, &m->nodes[i]) && ++n <= JOBS_NAMED) {
+			str_addf(&why, "%s%s", n > 1 ? ", " :
+				 "Slurm has out of use: ", m->nodes[i].name);
+		}
+	}
+	if (n > JOBS_NAMED) {
+		str_addf(&why, " and %zu more", n - JOBS_NAMED);
+	}
+	if (m->lost > 0) {
+		str_addf(&why, "%s%zu of %zu jobs without a result: %s",
+			 n > 0 ? "; " : "", m->lost, m->j->n,
+			 str_text(&m->why));
+	}
 	if (m->n_tries > 0) {
 		json_object_set_new(run, "ended_utc", json_string(m->end));
 		snprintf(text, sizeof(text), "%s", str_text(&why));
@@ -667,30 +651,12 @@ static int merge_run(const struct merge *m, struct err *e)
 	return rc;
 }
 
-static int merge_files(struct merge *m, struct err *e)
+int jobs_merge(struct jobs *j, struct err *e)
 {
 	/* the pairs first: nodes with missing ones are facts and events */
 	static const struct schema *const schemas[] = {
 		&schema_p2p, &schema_facts, &schema_events
 	};
-	const size_t n = (size_t)m->n_ranks * (size_t)m->n_ranks;
-	int rc = 0;
-
-	m->cells = calloc(n + 1, sizeof(*m->cells));
-	if (!m->cells) {
-		return err_set(e, ENOMEM, "no memory for %d ranks", m->n_ranks);
-	}
-	for (size_t i = 0; rc == 0 && i < sizeof(schemas) / sizeof(*schemas);
-	     i++) {
-		m->schema = schemas[i];
-		rc = rundir_write_with(m->j->left.dir, m->schema->name, 0666,
-				       merge_table, m, e);
-	}
-	return rc;
-}
-
-int jobs_merge(struct jobs *j, struct err *e)
-{
 	struct merge m = { .j = j, .ended = !jobs_go_on(j) };
 	int rc = find_tries(&m, e) < 0 || find_nodes(&m, e) < 0 ? -1 : 0;
 
@@ -705,7 +671,16 @@ int jobs_merge(struct jobs *j, struct err *e)
 		clock_utc(m.end);
 	}
 	if (rc == 0 && m.n_tries > 0) {
-		rc = merge_files(&m, e);
+		m.cells = calloc((size_t)m.n_ranks * (size_t)m.n_ranks + 1,
+				 sizeof(*m.cells));
+		rc = m.cells ? 0 : err_set(e, ENOMEM, "no memory for %d ranks",
+					   m.n_ranks);
+		for (size_t i = 0;
+		     rc == 0 && i < sizeof(schemas) / sizeof(*schemas); i++) {
+			m.schema = schemas[i];
+			rc = rundir_write_with(j->left.dir, m.schema->name,
+					       0666, merge_table, &m, e);
+		}
 	} else if (rc == 0 && m.ended && j->n > 0) {
 		m.lost = j->n;
 		str_add(&m.why, j->list[0].why);

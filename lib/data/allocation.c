@@ -94,41 +94,36 @@ static bool next_line(const char **text, struct str *line)
 	return line->len > 0;
 }
 
-static void take_line(struct slurm_conf_node *c, const char *line)
+void slurm_conf_take(struct slurm_conf_node *c, const char *text)
 {
 	static const char word[] = "include";
 	const size_t len = sizeof(word) - 1;
-	char *names = slurm_value(line, "NodeName");
-	char *gres = names ? slurm_value(line, "Gres") : NULL;
+	struct str whole = STR_INIT;
 
-	if (names && strcasecmp(names, "DEFAULT") == 0) {
-		c->preset = gres ? slurm_gres_gpus(gres) : c->preset;
-	} else if (names && hostlist_has(names, c->node)) {
-		c->listed = true;
-		c->gpus = gres ? slurm_gres_gpus(gres) : c->preset;
-	}
-	line += strspn(line, " \t");
-	if (!names && strncasecmp(line, word, len) == 0 && line[len] &&
-	    strchr(" \t", line[len]) &&
-	    c->n_includes < SLURM_CONF_INCLUDES) {
-		line += len + strspn(line + len, " \t");
-		if (strlen(line) < sizeof(c->includes[0])) {
-			snprintf(c->includes[c->n_includes++],
-				 sizeof(c->includes[0]), "%s", line);
+	while (next_line(&text, &whole)) {
+		const char *line = str_text(&whole);
+		char *names = slurm_value(line, "NodeName");
+		char *gres = names ? slurm_value(line, "Gres") : NULL;
+
+		if (names && strcasecmp(names, "DEFAULT") == 0) {
+			c->preset = gres ? slurm_gres_gpus(gres) : c->preset;
+		} else if (names && hostlist_has(names, c->node)) {
+			c->listed = true;
+			c->gpus = gres ? slurm_gres_gpus(gres) : c->preset;
 		}
+		line += strspn(line, " \t");
+		if (!names && strncasecmp(line, word, len) == 0 && line[len] &&
+		    strchr(" \t", line[len]) &&
+		    c->n_includes < SLURM_CONF_INCLUDES) {
+			line += len + strspn(line + len, " \t");
+			if (strlen(line) < sizeof(c->includes[0])) {
+				STR_COPY(c->includes[c->n_includes++], line);
+			}
+		}
+		free(names);
+		free(gres);
 	}
-	free(names);
-	free(gres);
-}
-
-void slurm_conf_take(struct slurm_conf_node *c, const char *text)
-{
-	struct str line = STR_INIT;
-
-	while (next_line(&text, &line)) {
-		take_line(c, str_text(&line));
-	}
-	str_release(&line);
+	str_release(&whole);
 }
 
 /* ---- allocation ---------------------------------------------------------- */

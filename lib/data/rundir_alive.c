@@ -192,25 +192,25 @@ void rundir_unclaim(const char *dir, int fd)
 	rundir_shut(fd);
 }
 
-/** Return true if a process holds the lock of DIR/@name. */
-static bool is_held(const char *dir, const char *name)
-{
-	struct flock lock = whole(F_RDLCK);
-	int fd = rundir_open_fd(dir, name, O_RDONLY, NULL), why;
-
-	if (fd < 0) {
-		return false;	/* no process has created it yet */
-	}
-	why = lock_file(fd, F_OFD_GETLK, &lock);
-	if (why != ETIMEDOUT) {
-		close(fd);
-	}
-	return why == 0 && lock.l_type != F_UNLCK;
-}
-
 bool rundir_is_held(const char *dir)
 {
-	return is_held(dir, RUN_EVENTS) || is_held(dir, RUN_RESULTS);
+	static const char *const names[] = { RUN_EVENTS, RUN_RESULTS };
+	bool held = false;
+
+	for (int i = 0; i < 2 && !held; i++) {
+		struct flock lock = whole(F_RDLCK);
+		int fd = rundir_open_fd(dir, names[i], O_RDONLY, NULL), why;
+
+		if (fd < 0) {
+			continue;	/* no process has created it yet */
+		}
+		why = lock_file(fd, F_OFD_GETLK, &lock);
+		if (why != ETIMEDOUT) {
+			close(fd);
+		}
+		held = why == 0 && lock.l_type != F_UNLCK;
+	}
+	return held;
 }
 
 bool rundir_is_here(const char *dir)

@@ -537,25 +537,6 @@ static void do_step(struct child_node *n, size_t k)
 	wait_for(n, step, limit_ns);
 }
 
-/** Testers end with their pipes or, if the driver holds them, later. */
-static void end_testers(struct child_node *n)
-{
-	int64_t deadline_ns = clock_now_ns() + END_NS;
-
-	for (size_t i = 0; i < n->n; i++) {
-		if (n->testers[i].pid > 0) {
-			close(n->testers[i].fd);
-		}
-	}
-	for (size_t i = 0; i < n->n; i++) {
-		pid_t pid = n->testers[i].pid;
-
-		if (pid > 0 && !is_over(pid, deadline_ns, NULL)) {
-			kill(pid, SIGKILL);
-		}
-	}
-}
-
 int64_t gpu_takes_ns(const struct spec *s)
 {
 	return s->soak_ns +
@@ -566,6 +547,7 @@ int64_t gpu_takes_ns(const struct spec *s)
 
 static int test_gpus(struct child_node *n, struct gpu_list *l, struct err *e)
 {
+	int64_t deadline_ns;
 	int rc = 0;
 
 	n->n = 0;
@@ -583,8 +565,19 @@ static int test_gpus(struct child_node *n, struct gpu_list *l, struct err *e)
 	for (size_t k = 0; k < STEPS; k++) {
 		do_step(n, k);
 	}
-	end_testers(n);
+	/* testers end with their pipes or, if the driver holds them, later */
+	deadline_ns = clock_now_ns() + END_NS;
 	for (size_t i = 0; i < n->n; i++) {
+		if (n->testers[i].pid > 0) {
+			close(n->testers[i].fd);
+		}
+	}
+	for (size_t i = 0; i < n->n; i++) {
+		pid_t pid = n->testers[i].pid;
+
+		if (pid > 0 && !is_over(pid, deadline_ns, NULL)) {
+			kill(pid, SIGKILL);
+		}
 		munmap(n->testers[i].row, sizeof(*n->testers[i].row));
 	}
 	free(n->testers);

@@ -111,26 +111,6 @@ static bool carries(const char *root, const char *interface,
 	       strcmp(slash + 1, netdev) == 0;
 }
 
-static void add_port(const char *root, const struct port *p,
-		     const struct lldp_neighbour *list, size_t n, json_t *facts)
-{
-	struct str names = STR_INIT, ports = STR_INIT;
-
-	for (size_t i = 0; i < n; i++) {
-		if (carries(root, list[i].interface, p->netdev)) {
-			str_addf(&names, "%s%s", names.len > 0 ? ", " : "",
-				 list[i].name);
-			str_addf(&ports, "%s%s", ports.len > 0 ? ", " : "",
-				 list[i].port);
-		}
-	}
-	if (names.len > 0) {
-		add_switch(facts, p->name, str_text(&names), str_text(&ports));
-	}
-	str_release(&names);
-	str_release(&ports);
-}
-
 /* Facts "switch" and "switch_port" of interfaces, and of the RoCE ports among
  * @ports whose netdev they are, or are in a bond of, names apart by ", ".  By
  * lldpctl, where lldpd lets this user ask it, in a second at most; of a machine
@@ -144,7 +124,7 @@ static void lldp_facts(const char *root, const struct port *ports, size_t n,
 			       NULL };
 	struct lldp_neighbour *list = calloc(LLDP_MAX, sizeof(*list));
 	struct spawn_status st;
-	struct str text = STR_INIT;
+	struct str text = STR_INIT, names = STR_INIT, switch_ports = STR_INIT;
 	char path[PATH_MAX];
 	size_t n_list;
 
@@ -166,8 +146,24 @@ static void lldp_facts(const char *root, const struct port *ports, size_t n,
 			   list[i].port);
 	}
 	for (size_t i = 0; i < n; i++) {
-		add_port(root, &ports[i], list, n_list, facts);
+		str_reset(&names);
+		str_reset(&switch_ports);
+		for (size_t k = 0; k < n_list; k++) {
+			if (carries(root, list[k].interface, ports[i].netdev)) {
+				str_addf(&names, "%s%s", names.len > 0 ? ", " :
+					 "", list[k].name);
+				str_addf(&switch_ports, "%s%s",
+					 switch_ports.len > 0 ? ", " : "",
+					 list[k].port);
+			}
+		}
+		if (names.len > 0) {
+			add_switch(facts, ports[i].name, str_text(&names),
+				   str_text(&switch_ports));
+		}
 	}
+	str_release(&names);
+	str_release(&switch_ports);
 	str_release(&text);
 	free(list);
 }

@@ -576,22 +576,6 @@ static bool lacks_gdr(const char *root)
 	       !sysfile_there("%s/sys/module/nvidia_peermem", root);
 }
 
-static void put_members(const char *root, const char *file, const json_t *gpus,
-			json_t *out)
-{
-	double GB_s;
-
-	if (find_sys_GB_s(root, file, &GB_s)) {
-		json_object_set_new(out, "sys_GB_s", json_real(GB_s));
-	}
-	if ((GB_s = c2c_GB_s(gpus)) > 0) {
-		json_object_set_new(out, "c2c_GB_s", json_real(GB_s));
-	}
-	if (lacks_gdr(root)) {
-		json_object_set_new(out, "gdr", json_false());
-	}
-}
-
 json_t *nccl_tree(const char *root, const json_t *gpus, const json_t *facts)
 {
 	struct tree t = { .root = root, .first_cpu = -1,
@@ -600,6 +584,7 @@ json_t *nccl_tree(const char *root, const json_t *gpus, const json_t *facts)
 	json_t *out = json_object(), *places = json_array(), *nics;
 	char *file = topo_file_read(root);
 	const json_t *g;
+	double GB_s;
 	size_t i, n;
 	int node;
 
@@ -624,7 +609,15 @@ json_t *nccl_tree(const char *root, const json_t *gpus, const json_t *facts)
 				place_of(&t, node) : json_string(""));
 		}
 		list_nics(&t, t.first_cpu, list, n, nics);
-		put_members(root, file, gpus, out);
+		if (find_sys_GB_s(root, file, &GB_s)) {
+			json_object_set_new(out, "sys_GB_s", json_real(GB_s));
+		}
+		if ((GB_s = c2c_GB_s(gpus)) > 0) {
+			json_object_set_new(out, "c2c_GB_s", json_real(GB_s));
+		}
+		if (lacks_gdr(root)) {
+			json_object_set_new(out, "gdr", json_false());
+		}
 	}
 	json_object_set_new(out, "gpus", places);
 	json_object_set_new(out, "nics", nics);

@@ -325,24 +325,6 @@ static int check_ports(struct xport *x, const char **code, struct err *e)
 }
 
 /*
- * Find the NCCL that jobs use. One rank of a node looks while the GPU is
- * opened, unless the user has chosen a library.
- */
-static void look_for_torch(struct xport *x)
-{
-	int rank = x->self.pretend ? x->self.rank : x->self.local_rank;
-
-	if (rank != 0 || getenv("GPUCHECK_NCCL_LIB") != NULL) {
-		return;
-	}
-	x->torch = calloc(1, sizeof(*x->torch));
-	if (x->torch != NULL && nccl_torch_begin(x->torch, NULL) < 0) {
-		free(x->torch);
-		x->torch = NULL;
-	}
-}
-
-/*
  * Returns the GPU of this rank.  Pretend nodes share the GPUs of the machine in
  * the order of the ranks, so that all are used before one is used twice.
  */
@@ -406,7 +388,16 @@ static struct xport *nccl_open(const struct xport_self *self, const char **code,
 	if (check_ports(x, code, e) < 0) {
 		goto shut_down;
 	}
-	look_for_torch(x);
+	/* the NCCL that jobs use: one rank of a node looks for it while the
+	 * GPU is opened, unless the user has chosen a library */
+	if ((x->self.pretend ? x->self.rank : x->self.local_rank) == 0 &&
+	    getenv("GPUCHECK_NCCL_LIB") == NULL) {
+		x->torch = calloc(1, sizeof(*x->torch));
+		if (x->torch != NULL && nccl_torch_begin(x->torch, NULL) < 0) {
+			free(x->torch);
+			x->torch = NULL;
+		}
+	}
 	worker_step(self->worker, "initialising CUDA");
 	gpu = own_gpu(x, code, e);
 	if (gpu < 0) {

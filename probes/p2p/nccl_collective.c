@@ -555,21 +555,6 @@ static int use_windows(struct collective_member *c)
 	return 0;
 }
 
-/** Undo use_windows(). */
-static void drop_windows(struct collective_member *c)
-{
-	const struct nccl *n = c->x->nccl;
-	struct gpu *g = &c->x->gpu;
-
-	for (int i = 0; i < GPU_BUFFERS; i++) {
-		if (c->windows[i] != NULL) {
-			n->ncclCommWindowDeregister(c->comm, c->windows[i]);
-			n->ncclMemFree(on_gpu(g->buf[i]));
-			g->buf[i] = 0;
-		}
-	}
-}
-
 static struct collective_member *nccl_join(struct xport *x,
 					   const struct collective_order *o,
 					   int64_t deadline_ns,
@@ -619,15 +604,22 @@ static void nccl_abort(struct collective_member *c)
 static void nccl_close(struct collective_member *c)
 {
 	const struct nccl *n = c->x->nccl;
+	struct gpu *g = &c->x->gpu;
 
-	drop_windows(c);
+	for (int i = 0; i < GPU_BUFFERS; i++) {	/* undo use_windows() */
+		if (c->windows[i] != NULL) {
+			n->ncclCommWindowDeregister(c->comm, c->windows[i]);
+			n->ncclMemFree(on_gpu(g->buf[i]));
+			g->buf[i] = 0;
+		}
+	}
 	set_doing(c, "closing the communicator");
 	if (n->ncclCommFinalize != NULL) {
 		n->ncclCommFinalize(c->comm);
 	}
 	n->ncclCommDestroy(c->comm);
 	if (c->check.tables != 0) {
-		c->x->gpu.cu->mem_free(c->check.tables);
+		g->cu->mem_free(c->check.tables);
 	}
 	free(c);
 }

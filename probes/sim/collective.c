@@ -113,32 +113,13 @@ static bool gets_spoilt(const struct collective_order *o)
 	}
 }
 
-/** Set the result of the checks; @some elements where an operation went
- *  wrong. */
-static void look(const struct collective_order *o, int64_t some,
-		 struct collective_result *r)
-{
-	bool comes = gets_spoilt(o);
-
-	if (o->check) {
-		bool bad = comes && collective_is_spoilt(o, -1);
-
-		r->wrong = bad || o->drill == XPORT_DRILL_CORRUPT ? some : 0;
-	}
-	for (int64_t i = 0; i < o->verify; i++) {
-		bool bad = comes &&
-			   collective_is_spoilt(o, o->verify_from + i);
-
-		r->bad |= (uint64_t)bad << i;
-		r->wrong = (r->wrong > 0 ? r->wrong : 0) + (bad ? some : 0);
-	}
-}
-
 static void measure(const struct collective_order *o, uint64_t seed,
 		    double noise, struct collective_result *r)
 {
+	const bool comes = gets_spoilt(o);
 	struct collective_shape shape;
 	uint64_t variant = 0;
+	int64_t some;
 	double us;
 
 	collective_shape(o->op, o->dtype, (int)o->ranks, o->size_B, &shape);
@@ -156,8 +137,22 @@ static void measure(const struct collective_order *o, uint64_t seed,
 
 		r->us[r->n] = us * (1 + noise * (2 * u - 1));
 	}
-	if (shape.checks_inplace || !o->inplace) {
-		look(o, shape.recv < WRONG ? shape.recv : WRONG, r);
+	if (!shape.checks_inplace && o->inplace) {
+		return;
+	}
+	/* the checks: some elements are wrong where an operation went wrong */
+	some = shape.recv < WRONG ? shape.recv : WRONG;
+	if (o->check) {
+		bool bad = comes && collective_is_spoilt(o, -1);
+
+		r->wrong = bad || o->drill == XPORT_DRILL_CORRUPT ? some : 0;
+	}
+	for (int64_t i = 0; i < o->verify; i++) {
+		bool bad = comes &&
+			   collective_is_spoilt(o, o->verify_from + i);
+
+		r->bad |= (uint64_t)bad << i;
+		r->wrong = (r->wrong > 0 ? r->wrong : 0) + (bad ? some : 0);
 	}
 }
 

@@ -79,23 +79,6 @@ const char *table_cell(const struct table *t, size_t row, size_t column)
 
 /* ---- screen -------------------------------------------------------------- */
 
-/** Append @text in @width columns; a number to the right. */
-static void add_padded(const char *text, int width, bool right,
-		       struct str *out)
-{
-	str_addf(out, right ? "%*s" : "%-*s", width, text);
-}
-
-static void trim_line(struct str *out)
-{
-	size_t len = out->len;
-
-	while (len > 0 && out->data[len - 1] == ' ') {
-		len--;
-	}
-	str_cut(out, len);
-}
-
 /** Append a row, or with @row SIZE_MAX the headings, in columns that are
  *  @widths wide. */
 static void add_line(const struct table *t, size_t row, const int *widths,
@@ -130,11 +113,14 @@ static void add_line(const struct table *t, size_t row, const int *widths,
 		} else if (col->most && len > col->most) {
 			str_addf(out, "%.*s", col->most, text);
 		} else {
-			add_padded(text, widths[c], col->right, out);
+			str_addf(out, col->right ? "%*s" : "%-*s", widths[c],
+				 text);
 		}
 		at += widths[c];
 	}
-	trim_line(out);
+	while (out->len > 0 && out->data[out->len - 1] == ' ') {
+		str_cut(out, out->len - 1);
+	}
 	str_addch(out, '\n');
 }
 
@@ -182,27 +168,6 @@ void table_text(const struct table *t, int width, struct str *out)
 
 /* ---- page ---------------------------------------------------------------- */
 
-static void add_cell(const struct table *t, size_t row, size_t c,
-		     struct str *out)
-{
-	const struct table_column *col = &t->columns[c];
-	const char *text = table_cell(t, row, c);
-	const double bar = (double)t->cells[row * t->n_columns + c].bar;
-
-	str_add(out, col->right ? "<td class=n" : "<td");
-	if (!isnan(bar)) {
-		str_addf(out, " style=\"--bar:%.0f%%\"", 100 * bar);
-	}
-	str_addch(out, '>');
-	if (col->link) {
-		str_add(out, "<a href=\"#");
-		html_text(out, text);
-		str_add(out, "\">");
-	}
-	html_text(out, text);
-	str_add(out, col->link ? "</a></td>" : "</td>");
-}
-
 void table_html(const struct table *t, const char *heading, struct str *out)
 {
 	const size_t all = table_rows(t);
@@ -224,7 +189,24 @@ void table_html(const struct table *t, const char *heading, struct str *out)
 	for (size_t row = 0; row < n; row++) {
 		str_add(out, "<tr>");
 		for (size_t c = 0; c < t->n_columns; c++) {
-			add_cell(t, row, c, out);
+			const struct table_column *col = &t->columns[c];
+			const char *text = table_cell(t, row, c);
+			const double bar =
+				(double)t->cells[row * t->n_columns + c].bar;
+
+			str_add(out, col->right ? "<td class=n" : "<td");
+			if (!isnan(bar)) {
+				str_addf(out, " style=\"--bar:%.0f%%\"",
+					 100 * bar);
+			}
+			str_addch(out, '>');
+			if (col->link) {
+				str_add(out, "<a href=\"#");
+				html_text(out, text);
+				str_add(out, "\">");
+			}
+			html_text(out, text);
+			str_add(out, col->link ? "</a></td>" : "</td>");
 		}
 		str_add(out, "</tr>\n");
 	}

@@ -427,32 +427,10 @@ static bool is_measured(const struct run *run, size_t at)
 	       !(run->follow_only && run->follow_only[at]);
 }
 
-static void count_changes(struct run_diff *d)
-{
-	const struct run *then = d->then;
-	size_t both = 0;
-
-	run_foreach_cell(then, at) {
-		enum cell_change c = change_of(d, at);
-
-		d->change[at] = (uint8_t)c;
-		d->count[c] += then->cells[at].class != CELL_UNPLANNED;
-		d->missing += c == CHANGE_NONE && is_measured(then, at);
-		both += c != CHANGE_NONE &&
-			is_measured(d->now, run_at(d->now,
-					d->rank_now[run_src(then, at)],
-					d->rank_now[run_dst(then, at)]));
-	}
-	run_foreach_cell(d->now, at) {
-		d->added += is_measured(d->now, at);
-	}
-	d->added -= both;
-}
-
 int run_diff_make(const struct run *then, const struct run *now,
 		  struct run_diff *d)
 {
-	size_t cells = run_n_cells(then);
+	size_t cells = run_n_cells(then), both = 0;
 	double *ratios = calloc(cells + 1, sizeof(*ratios));
 
 	*d = (struct run_diff){ .then = then, .now = now };
@@ -477,7 +455,21 @@ int run_diff_make(const struct run *then, const struct run *now,
 		find_band(d, (enum path_class)path, ratios);
 	}
 	free(ratios);
-	count_changes(d);
+	run_foreach_cell(then, at) {
+		enum cell_change c = change_of(d, at);
+
+		d->change[at] = (uint8_t)c;
+		d->count[c] += then->cells[at].class != CELL_UNPLANNED;
+		d->missing += c == CHANGE_NONE && is_measured(then, at);
+		both += c != CHANGE_NONE &&
+			is_measured(now, run_at(now,
+					d->rank_now[run_src(then, at)],
+					d->rank_now[run_dst(then, at)]));
+	}
+	run_foreach_cell(now, at) {
+		d->added += is_measured(now, at);
+	}
+	d->added -= both;
 	return 0;
 }
 

@@ -116,25 +116,6 @@ static void add_bar(struct bars *b, size_t from, size_t end, size_t at,
 	b->below |= !failed && part < SLOW;
 }
 
-/** The axis of a test, with its name and what 100 % are. */
-static void add_axis(const struct bars *b, const char *test, double median)
-{
-	const float wide = (float)(b->wide * (double)b->n);
-
-	pic_text(b->p, TEXT_LEFT, EDGE, b->y + 8, INK, "%s", test);
-	pic_text(b->p, TEXT_SMALL, EDGE, b->y + 26, INK_SOFT, "100 %% is");
-	pic_text(b->p, TEXT_SMALL, EDGE, b->y + 41, INK_SOFT, "%.1f GB/s",
-		 median);
-	for (int percent = 0; percent <= 100; percent += 50) {
-		const float y = b->y + BAR * (1 - (float)percent / 100);
-
-		pic_line(b->p, LEFT - 5, y, percent == 50 ? 5 : wide + 10, 0);
-		pic_text(b->p, TEXT_RIGHT, LEFT - 9, y, INK_SOFT, "%d%s",
-			 percent, percent == 100 ? " %" : "");
-	}
-	pic_line(b->p, LEFT - 1, b->y, 0, BAR);
-}
-
 /** Names of nodes, as many as have room, and numbers of GPUs. */
 static void add_names(const struct bars *b)
 {
@@ -190,6 +171,7 @@ static void add_legend(const struct bars *b, float y)
 /** All tests of which there are rates; returns how many. */
 static size_t add_tests(struct bars *b)
 {
+	const float wide = (float)(b->wide * (double)b->n);
 	const struct gpu_rows *rows = b->rows;
 	size_t drawn = 0;
 
@@ -206,7 +188,22 @@ static size_t add_tests(struct bars *b)
 			continue;
 		}
 		median = stats_median(b->values, n);
-		add_axis(b, tests[k], median);
+		/* the axis, with its name and what 100 % are */
+		pic_text(b->p, TEXT_LEFT, EDGE, b->y + 8, INK, "%s", tests[k]);
+		pic_text(b->p, TEXT_SMALL, EDGE, b->y + 26, INK_SOFT,
+			 "100 %% is");
+		pic_text(b->p, TEXT_SMALL, EDGE, b->y + 41, INK_SOFT,
+			 "%.1f GB/s", median);
+		for (int percent = 0; percent <= 100; percent += 50) {
+			const float y =
+				b->y + BAR * (1 - (float)percent / 100);
+
+			pic_line(b->p, LEFT - 5, y,
+				 percent == 50 ? 5 : wide + 10, 0);
+			pic_text(b->p, TEXT_RIGHT, LEFT - 9, y, INK_SOFT,
+				 "%d%s", percent, percent == 100 ? " %" : "");
+		}
+		pic_line(b->p, LEFT - 1, b->y, 0, BAR);
 		for (size_t i = 0; i < rows->n; i = end, at++) {
 			for (end = i + 1; end < rows->n && !starts_bar(b, end);
 			     end++) {

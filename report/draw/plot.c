@@ -84,20 +84,6 @@ static double bandwidth_of(const struct plot_drawing *d,
 	return d->algbw ? row->algbw_GB_s : row->busbw_GB_s;
 }
 
-/** Percent of the bandwidth that the first curve has at the same size; NAN. */
-static double relative(const struct plot_drawing *d,
-		       const struct collective_row *row)
-{
-	const struct collective_row *first =
-		curve_at(d->lines[0].curve, row->size_B, row->inplace);
-
-	first = first ? first : curve_at(d->lines[0].curve, row->size_B, -1);
-	return first && first->outcome == OUTCOME_OK &&
-			       is_there(bandwidth_of(d, first)) ?
-		       100 * bandwidth_of(d, row) / bandwidth_of(d, first) :
-		       NAN;
-}
-
 /** Append the point of @row to @text; false if it has none. */
 static bool add_point(const struct plot_drawing *d, enum plot_panel panel,
 		      const struct collective_row *row, struct str *text)
@@ -106,13 +92,20 @@ static bool add_point(const struct plot_drawing *d, enum plot_panel panel,
 	const double bw = bandwidth_of(d, row), all = bw * row->time_us;
 	double value = bw, low = all / row->time_p99_us;
 	double high = all / row->time_min_us;
+	const struct collective_row *first;
 
 	if (panel == PANEL_TIME) {
 		value = row->time_us;
 		low = row->time_min_us;
 		high = row->time_p99_us;
 	} else if (panel == PANEL_RELATIVE) {
-		value = relative(d, row);
+		/* percent of the first curve's at the same size */
+		first = curve_at(d->lines[0].curve, row->size_B, row->inplace);
+		first = first ? first : curve_at(d->lines[0].curve,
+						 row->size_B, -1);
+		value = first && first->outcome == OUTCOME_OK &&
+				is_there(bandwidth_of(d, first)) ?
+				100 * bw / bandwidth_of(d, first) : NAN;
 		low = high = NAN;
 	}
 	if (!is_there(value)) {
@@ -459,25 +452,12 @@ static int ceilings_of(const struct sweep *s, struct ceiling tops[2])
 	return n;
 }
 
-/** Lines of the ceilings, whose names are NCCL's algorithms. */
-static void add_ceilings(const struct sweep *s, struct plot_drawing *d,
-			 struct str *settings)
-{
-	struct ceiling tops[2];
-	int n = d->algbw ? 0 : ceilings_of(s, tops);
-
-	str_addf(settings, "; tops=%d", n);
-	for (int i = 0; i < n; i++) {
-		str_addf(settings, "; top%d=%.9g; cap%d=\"%s\"", i + 1,
-			 tops[i].GB_s, i + 1, tops[i].algo);
-	}
-}
-
 static int draw(const struct sweep *s, const struct sweep *reference,
 		const struct verdict *v, struct plot_drawing *d, struct err *e)
 {
 	struct str settings = STR_INIT;
-	int rc;
+	struct ceiling tops[2];
+	int rc, n;
 
 	if (write_title(d, s, reference, v, e) < 0 ||
 	    write_points(d, PANEL_BW, e) < 0 ||
@@ -505,7 +485,13 @@ static int draw(const struct sweep *s, const struct sweep *reference,
 			 d->lines[i].color + 1, i + 1,
 			 d->lines[i].inplace == 1 && d->both);
 	}
-	add_ceilings(s, d, &settings);
+	/* lines of the ceilings, whose names are NCCL's algorithms */
+	n = d->algbw ? 0 : ceilings_of(s, tops);
+	str_addf(&settings, "; tops=%d", n);
+	for (int i = 0; i < n; i++) {
+		str_addf(&settings, "; top%d=%.9g; cap%d=\"%s\"", i + 1,
+			 tops[i].GB_s, i + 1, tops[i].algo);
+	}
 	rc = plot_draw(&d->plot, curves_script, &settings, "curves", true, e);
 	str_release(&settings);
 	return rc;

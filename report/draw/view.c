@@ -764,24 +764,12 @@ static void anchor(const struct view *v, enum path_class path, struct scale *s)
 	free(values);
 }
 
-/** Make the scale of a diff: as far below 1 as above, round. */
-static void diverge(double low, double high, struct scale *s)
-{
-	const double far = fmax(1 - low, high - 1);
-	const double reach = far <= 0.1 ? 0.1 : far <= 0.2 ? 0.2 :
-			     far <= 0.5 ? 0.5 : 1;
-
-	s->diverging = true;
-	s->low = 1 - reach;
-	s->high = 1 + reach;
-}
-
 /** Slow cells have colours of their own and do not stretch the scale. */
 struct scale scale_make(const struct view *v, enum path_class path)
 {
 	const struct view_unit *u = &view_units[v->metric];
 	struct scale s = { .less_is_good = u->less_is_good };
-	double low = INFINITY, high = 0;
+	double low = INFINITY, high = 0, far, reach;
 
 	for (size_t i = 0; i < (size_t)v->n * (size_t)v->n; i++) {
 		double value = (double)v->cells[i].well;
@@ -795,7 +783,13 @@ struct scale scale_make(const struct view *v, enum path_class path)
 		return s;
 	}
 	if (v->metric == VIEW_CONTRAST && run_is_diff(v->run)) {
-		diverge(low, high, &s);
+		/* of a diff: as far below 1 as above, round */
+		far = fmax(1 - low, high - 1);
+		reach = far <= 0.1 ? 0.1 : far <= 0.2 ? 0.2 :
+			far <= 0.5 ? 0.5 : 1;
+		s.diverging = true;
+		s.low = 1 - reach;
+		s.high = 1 + reach;
 	} else if (u->full > 0) {
 		s.low = u->least;
 		s.high = u->full;

@@ -264,34 +264,6 @@ static void count(struct history_part *p)
 	p->flaps = p->turns >= HISTORY_FLAP_TURNS;
 }
 
-static int add_trend(struct history_part *p)
-{
-	struct history_point *points = calloc(p->n + 1, sizeof(*points));
-	size_t n = 0;
-	int rc;
-
-	for (size_t i = 0; points && i < p->n; i++) {
-		if (p->points[i].level_GB_s > 0) {
-			points[n++] = p->points[i];
-		}
-	}
-	rc = points ? trend_of(points, n, &p->trend) : -1;
-	free(points);
-	return rc;
-}
-
-static int judge_part(const struct history *h, struct history_part *p)
-{
-	count(p);
-	if (!has_level(h, p)) {
-		if (fill_good(h, p) < 0) {
-			return -1;
-		}
-		count(p);
-	}
-	return add_trend(p);
-}
-
 /** Faults first, then warnings, then those that get slower, then by name. */
 static int by_weight(const void *a, const void *b)
 {
@@ -327,7 +299,24 @@ static int history_judge(struct history *h)
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < h->n_parts; i++) {
-		rc = judge_part(h, &h->parts[i]);
+		struct history_part *p = &h->parts[i];
+		struct history_point *measured;
+		size_t n = 0;
+
+		count(p);
+		if (!has_level(h, p)) {
+			rc = fill_good(h, p);
+			count(p);
+		}
+		measured = calloc(p->n + 1, sizeof(*measured));
+		for (size_t k = 0; measured && k < p->n; k++) {
+			if (p->points[k].level_GB_s > 0) {
+				measured[n++] = p->points[k];
+			}
+		}
+		rc = rc == 0 && measured ? trend_of(measured, n, &p->trend) :
+					   -1;
+		free(measured);
 	}
 	for (size_t i = 0; i < h->n_nodes; i++) {
 		struct history_node *n = &h->nodes[i];

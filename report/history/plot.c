@@ -67,37 +67,30 @@ static void add_table(const struct history *h, struct str *out)
 	str_add(out, "</table>\n");
 }
 
-static void add_page(const struct history *h, const char *dir, struct str *out)
+int history_page(const char *dir, const struct history *h, struct err *e)
 {
-	struct str words = STR_INIT;
+	struct str out = STR_INIT, words = STR_INIT;
 	const struct wrap w = { .out = &words, .width = PAGE_WIDTH };
+	int rc;
 
 	/* nothing runs, and nothing is fetched */
-	str_add(out, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
+	str_add(&out, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
 		"<meta charset=\"utf-8\"><meta http-equiv=\"Content-Security-"
 		"Policy\" content=\"default-src 'none'; img-src data:; "
 		"style-src 'unsafe-inline'; base-uri 'none'; form-action "
 		"'none'\"><meta name=\"viewport\" content=\"width=device-"
 		"width\"><title>gpucheck: history</title><style>");
-	str_add(out, history_css);
-	str_add(out, "</style></head><body>\n");
-	html_element(out, "h1", "gpucheck history");
+	str_add(&out, history_css);
+	str_add(&out, "</style></head><body>\n");
+	html_element(&out, "h1", "gpucheck history");
 	history_words(h, &w);
-	html_element(out, "pre", str_text(&words));
+	html_element(&out, "pre", str_text(&words));
 	html_picture(dir, HISTORY_PICTURE ".svg",
-		     "levels of parts over the runs", out);
-	html_element(out, "h2", "All parts");
-	add_table(h, out);
-	str_add(out, "</body></html>\n");
+		     "levels of parts over the runs", &out);
+	html_element(&out, "h2", "All parts");
+	add_table(h, &out);
+	str_add(&out, "</body></html>\n");
 	str_release(&words);
-}
-
-int history_page(const char *dir, const struct history *h, struct err *e)
-{
-	struct str out = STR_INIT;
-	int rc;
-
-	add_page(h, dir, &out);
 	rc = out.failed ? err_set(e, ENOMEM, "no memory for the page") :
 	     rundir_write_text(dir, HISTORY_PICTURE ".html", str_text(&out),
 			       0666, e);

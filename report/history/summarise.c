@@ -163,17 +163,6 @@ static int piles_make(struct piles *p, const struct run *run)
 	return 0;
 }
 
-static void piles_release(struct piles *p)
-{
-	for (size_t i = 0; p->all && i < p->n; i++) {
-		free(p->all[i].v);
-	}
-	free(p->all);
-	free(p->first);
-	free(p->tested);
-	free(p->met);
-}
-
 static void put(struct piles *p, struct pile *pile, float v)
 {
 	p->failed = !pile_add(pile, v) || p->failed;
@@ -377,7 +366,13 @@ static int add_pairs(struct summary *s, const struct run *run)
 	s->size_B = run->size_B;
 	s->ranks = run->n_ranks;
 	rc = rc == 0 ? take_levels(s, &p) : rc;
-	piles_release(&p);
+	for (size_t i = 0; p.all && i < p.n; i++) {
+		free(p.all[i].v);
+	}
+	free(p.all);
+	free(p.first);
+	free(p.tested);
+	free(p.met);
 	return rc;
 }
 
@@ -400,42 +395,6 @@ void summary_add_sweep(struct summary *s, const struct sweep *sweep)
 
 /* ---- the run ------------------------------------------------------------ */
 
-/** Take the identity of the run, the same after a resume; an imported run has
- *  only the one in its file. */
-static void take_id(const struct run *run, struct summary *s)
-{
-	const struct run_file f = run_file(run->json);
-	const char *id = f.id[0] ? f.id : f.nonce;
-	char *text;
-	uint64_t hash = 0;
-
-	STR_COPY(s->id, id);
-	text = id[0] ? NULL : json_dumps(run->json, JSON_COMPACT |
-						    JSON_SORT_KEYS);
-	for (const char *c = text; c && *c; c++) {
-		hash = hash_mix(hash, (uint64_t)(unsigned char)*c, 0, 0);
-	}
-	if (text) {
-		snprintf(s->id, sizeof(s->id), "%016llx",
-			 (unsigned long long)hash);
-	}
-	free(text);
-}
-
-static int take_finding(struct summary *s, const struct run *names,
-			struct run_entry f)
-{
-	struct summary_finding to = { .index = f.index, .fail = f.fail,
-				      .peer_index = f.peer_index };
-
-	STR_COPY(to.kind, f.kind);
-	STR_COPY(to.code, f.code);
-	STR_COPY(to.name, f.name);
-	node_name(names, f.node, to.node);
-	node_name(names, f.peer_node, to.peer_node);
-	return grow_add(&s->findings, &s->n_findings, &to, sizeof(to)) ? 0 : -1;
-}
-
 static int take_findings(struct summary *s, const struct run *run,
 			 const struct run *names, const struct verdict *v)
 {
@@ -445,7 +404,17 @@ static int take_findings(struct summary *s, const struct run *run,
 
 	for (size_t i = 0; rc == 0 && i < json_array_size(findings) &&
 			   i < SUMMARY_FINDINGS; i++) {
-		rc = take_finding(s, names, run_entry(findings, i));
+		const struct run_entry f = run_entry(findings, i);
+		struct summary_finding to = { .index = f.index, .fail = f.fail,
+					      .peer_index = f.peer_index };
+
+		STR_COPY(to.kind, f.kind);
+		STR_COPY(to.code, f.code);
+		STR_COPY(to.name, f.name);
+		node_name(names, f.node, to.node);
+		node_name(names, f.peer_node, to.peer_node);
+		rc = grow_add(&s->findings, &s->n_findings, &to, sizeof(to)) ?
+			     0 : -1;
 	}
 	json_decref(json);
 	return rc;
@@ -479,17 +448,32 @@ int summary_of(const struct run *run, const struct verdict *v,
 	const struct run *names = step ? step : run;
 	const struct run *pairs = names->cells && names->n_ranks > 0 ?
 					  names : NULL;
+	const struct run_file f = run_file(run->json);
+	const char *id = f.id[0] ? f.id : f.nonce;
+	uint64_t hash = 0;
+	char *text;
 
 	*s = (struct summary)SUMMARY_INIT;
 	s->drill = run->drill;
 	s->model = run_is_model(run);
-	take_id(run, s);
+	/* the same after a resume; an imported run has only that of its file */
+	STR_COPY(s->id, id);
+	text = id[0] ? NULL : json_dumps(run->json, JSON_COMPACT |
+						    JSON_SORT_KEYS);
+	for (const char *c = text; c && *c; c++) {
+		hash = hash_mix(hash, (uint64_t)(unsigned char)*c, 0, 0);
+	}
+	if (text) {
+		snprintf(s->id, sizeof(s->id), "%016llx",
+			 (unsigned long long)hash);
+	}
+	free(text);
 	STR_COPY(s->probe, run->probe);
-	STR_COPY(s->version, run_file(run->json).version);
+	STR_COPY(s->version, f.version);
 	STR_COPY(s->status, verdict_status_name(v->status));
 	STR_COPY(s->transport, run->transport);
 	STR_COPY(s->started_utc, run->started_utc);
-	STR_COPY(s->ended_utc, run_file(run->json).ended_utc);
+	STR_COPY(s->ended_utc, f.ended_utc);
 	s->started_s = clock_utc_s(s->started_utc);
 	if (take_findings(s, run, names, v) < 0 ||
 	    (pairs != run && take_nodes(s, run, names, v) < 0) ||

@@ -20,22 +20,6 @@
 
 static const char none[] = "-";
 
-/** Cut @line into words; more than fit count as well. */
-static size_t split(char *line, char *words[WORDS])
-{
-	static const char blanks[] = " \t\r";
-	char *rest = NULL, *at = strtok_r(line, blanks, &rest);
-	size_t n = 0;
-
-	for (; at; at = strtok_r(NULL, blanks, &rest)) {
-		if (n < WORDS) {
-			words[n] = at;
-		}
-		n++;
-	}
-	return n;
-}
-
 static bool take_limit(const char *text, double *out)
 {
 	char *end;
@@ -113,11 +97,12 @@ static const char *take(char *const *words, size_t n, struct accept_test *t)
 static int take_line(struct accept *a, const char *text, size_t len, int number,
 		     struct err *e)
 {
+	static const char blanks[] = " \t\r";
 	struct accept_test t = { .line = number };
 	struct str joined = STR_INIT;
-	char line[ACCEPT_LINE], *words[WORDS];
+	char line[ACCEPT_LINE], *words[WORDS], *rest = NULL, *at;
 	const char *why = NULL;
-	size_t n;
+	size_t n = 0;
 
 	len = strcspn(text, "#\n") < len ? strcspn(text, "#\n") : len;
 	if (len >= sizeof(line)) {
@@ -125,7 +110,14 @@ static int take_line(struct accept *a, const char *text, size_t len, int number,
 			       number, ACCEPT_LINE - 1);
 	}
 	snprintf(line, sizeof(line), "%.*s", (int)len, text);
-	n = split(line, words);
+	/* more words than fit count as well */
+	for (at = strtok_r(line, blanks, &rest); at;
+	     at = strtok_r(NULL, blanks, &rest)) {
+		if (n < WORDS) {
+			words[n] = at;
+		}
+		n++;
+	}
 	if (n == 0) {
 		return 0;
 	}

@@ -366,23 +366,6 @@ static bool add_node(const struct run_entry *node, struct node_facts facts,
 	return rails > 0;
 }
 
-static void learn_rails(const struct run *run, struct machine *m)
-{
-	const json_t *nodes = run_file(run->json).nodes;
-	struct node_facts of = { .from = run->facts, .to = run->facts };
-
-	for (size_t i = 0; run->facts && i < json_array_size(nodes); i++) {
-		const struct run_entry n = run_entry(nodes, i);
-
-		of = facts_of(run, n.name, of);
-		if (!add_node(&n, of, m)) {
-			m->rails = 0;
-			m->rails_GB_s = m->nic_GB_s = NAN;
-			return;
-		}
-	}
-}
-
 /** True if NCCL moved data between nodes by sockets. */
 static bool by_sockets(const struct run *run)
 {
@@ -410,6 +393,8 @@ void machine_of_run(const struct run *run, struct machine *m)
 	const char *rails = option_text(run, "rails");
 	const struct expected_machine *known =
 		expected_machine(&run->expected, machine);
+	const json_t *nodes = run_file(run->json).nodes;
+	struct node_facts of = { .from = run->facts, .to = run->facts };
 	double GB_s;
 	int n;
 
@@ -428,7 +413,18 @@ void machine_of_run(const struct run *run, struct machine *m)
 	}
 	m->nvlink_GB_s = nvlink_of_facts(run);
 	m->one_domain = is_one_domain(run);
-	if (!run_option(run, "local") && !by_sockets(run)) {
-		learn_rails(run, m);
+	if (run_option(run, "local") || by_sockets(run)) {
+		return;
+	}
+	/* the rails, if the facts of all nodes have them */
+	for (size_t i = 0; run->facts && i < json_array_size(nodes); i++) {
+		const struct run_entry node = run_entry(nodes, i);
+
+		of = facts_of(run, node.name, of);
+		if (!add_node(&node, of, m)) {
+			m->rails = 0;
+			m->rails_GB_s = m->nic_GB_s = NAN;
+			return;
+		}
 	}
 }

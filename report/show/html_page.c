@@ -236,42 +236,34 @@ __asm__(".section .rodata\n"
 	".previous\n");
 extern const char page_css[], page_js[];
 
-/** Begin a page: its title, and the @headline behind the word of @status. */
-static void add_top(const char *title, const char *status,
-		    const char *headline, struct str *out)
+int html_write(const char *dir, const char *title, const char *status,
+	       const char *headline, const struct str *body, struct err *e)
 {
 	unsigned char hash[crypto_hash_sha256_BYTES];
+	struct str out = STR_INIT;
+	int rc;
 
-	str_add(out, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
+	str_add(&out, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
 		"<meta charset=\"utf-8\">");
 	/* that nothing but this script runs, and nothing is fetched:
 	 * whatever text came into the page */
 	crypto_hash_sha256(hash, (const unsigned char *)page_js,
 			   strlen(page_js));
-	str_add(out, "<meta http-equiv=\"Content-Security-Policy\" content=\""
+	str_add(&out, "<meta http-equiv=\"Content-Security-Policy\" content=\""
 		"default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
 		"script-src 'sha256-");
-	html_base64(out, hash, sizeof(hash));
-	str_add(out, "'; base-uri 'none'; form-action 'none'\">");
-	str_add(out, "<meta name=\"viewport\" "
+	html_base64(&out, hash, sizeof(hash));
+	str_add(&out, "'; base-uri 'none'; form-action 'none'\">");
+	str_add(&out, "<meta name=\"viewport\" "
 		 "content=\"width=device-width\"><title>");
-	html_text(out, title);
-	str_add(out, "</title><style>");
-	str_add(out, page_css);
-	str_add(out, "</style></head><body><main>\n");
-	str_addf(out, "<h1><span class=\"badge %s\">%s</span><i>:</i> ",
+	html_text(&out, title);
+	str_add(&out, "</title><style>");
+	str_add(&out, page_css);
+	str_add(&out, "</style></head><body><main>\n");
+	str_addf(&out, "<h1><span class=\"badge %s\">%s</span><i>:</i> ",
 		 status, wrap_status_word(status));
-	html_text(out, headline);
-	str_add(out, "</h1>\n");
-}
-
-int html_write(const char *dir, const char *title, const char *status,
-	       const char *headline, const struct str *body, struct err *e)
-{
-	struct str out = STR_INIT;
-	int rc;
-
-	add_top(title, status, headline, &out);
+	html_text(&out, headline);
+	str_add(&out, "</h1>\n");
 	str_addmem(&out, str_text(body), body->len);
 	str_add(&out, "<script>");
 	str_add(&out, page_js);
@@ -513,29 +505,10 @@ void html_tables(const struct judged *j, const char *heading, struct str *out)
 	tables_release(&t);
 }
 
-/** "gpucheck p2p FAIL: GPU 4 of n1 (dead) (2 nodes, 2026-11-22)" */
-static void add_title(const struct judged *j, const char *status,
-		      struct str *out)
-{
-	const struct run *run = &j->run;
-	char text[CAPTION_SIZE];
-
-	str_addf(out, "gpucheck %s %s", run->probe, wrap_status_word(status));
-	if (j->verdict.n > 0) {
-		str_addf(out, ": %s", caption_short(run, &j->verdict, false,
-						    text, sizeof(text)));
-	}
-	str_addf(out, " (%d node%s", run->n_nodes, run->n_nodes == 1 ? "" :
-								       "s");
-	if (run->started_utc[0]) {
-		str_addf(out, ", %.10s", run->started_utc);
-	}
-	str_addch(out, ')');
-}
-
 int show_html(const struct judged *j, const char *dir, struct err *e)
 {
 	const char *status = caption_status(&j->run, &j->verdict);
+	const struct run *run = &j->run;
 	struct str body = STR_INIT, title = STR_INIT, headline = STR_INIT;
 	char text[CAPTION_SIZE];
 	int rc;
@@ -553,7 +526,19 @@ int show_html(const struct judged *j, const char *dir, struct err *e)
 	}
 	html_tables(j, "h2", &body);
 	add_end(j, &body);
-	add_title(j, status, &title);
+	/* "gpucheck p2p FAIL: GPU 4 of n1 (dead) (2 nodes, 2026-11-22)" */
+	str_addf(&title, "gpucheck %s %s", run->probe,
+		 wrap_status_word(status));
+	if (j->verdict.n > 0) {
+		str_addf(&title, ": %s", caption_short(run, &j->verdict, false,
+						       text, sizeof(text)));
+	}
+	str_addf(&title, " (%d node%s", run->n_nodes,
+		 run->n_nodes == 1 ? "" : "s");
+	if (run->started_utc[0]) {
+		str_addf(&title, ", %.10s", run->started_utc);
+	}
+	str_addch(&title, ')');
 	rc = html_write(dir, str_text(&title), status, str_text(&headline),
 			&body, e);
 	str_release(&headline);

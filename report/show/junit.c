@@ -32,29 +32,6 @@ static void add_case(const char *probe, const char *name, const char *result,
 	str_addf(out, "</%s></testcase>\n", result ? result : "system-out");
 }
 
-static void add_finding(const struct judged *j, const struct finding *f,
-			struct str *out)
-{
-	bool fails = f->fail || j->run.strict;
-	char name[300];
-
-	snprintf(name, sizeof(name), "%s: %.240s", f->code,
-		 PART_NAME(&j->run, &f->part));
-	add_case(j->run.probe, name, fails ? "failure" : NULL, f->says, f->act,
-		 out);
-}
-
-static void add_test(const struct judged *j, const struct verdict_test *t,
-		     struct str *out)
-{
-	static const char *const results[] = {
-		[TEST_MET] = NULL, [TEST_MISSED] = "failure",
-		[TEST_NOT_MEASURED] = "error", [TEST_OTHER] = "skipped",
-	};
-
-	add_case(j->run.probe, t->name, results[t->how], t->says, "", out);
-}
-
 /** Return true if the finding only repeats a test of --accept. */
 static bool repeats(const struct finding *f)
 {
@@ -63,6 +40,10 @@ static bool repeats(const struct finding *f)
 
 void judged_junit(const struct judged *j, int code, struct str *out)
 {
+	static const char *const results[] = {
+		[TEST_MET] = NULL, [TEST_MISSED] = "failure",
+		[TEST_NOT_MEASURED] = "error", [TEST_OTHER] = "skipped",
+	};
 	const struct verdict *v = &j->verdict;
 	size_t cases = 1 + v->n_tests, failures = 0, errors = 0, skipped = 0;
 	const bool unknown = code != 0 && code != 1;
@@ -95,11 +76,15 @@ void judged_junit(const struct judged *j, int code, struct str *out)
 		 code == 1 ? "failure" : NULL, what, verdict_status_name(
 							     v->status), out);
 	for (size_t i = 0; i < v->n_tests; i++) {
-		add_test(j, &v->tests[i], out);
+		add_case(j->run.probe, v->tests[i].name,
+			 results[v->tests[i].how], v->tests[i].says, "", out);
 	}
 	verdict_foreach(v, f) {
 		if (!repeats(f)) {
-			add_finding(j, f, out);
+			snprintf(what, sizeof(what), "%s: %.240s", f->code,
+				 PART_NAME(&j->run, &f->part));
+			add_case(j->run.probe, what, f->fail || j->run.strict ?
+				 "failure" : NULL, f->says, f->act, out);
 		}
 	}
 	str_add(out, " </testsuite>\n</testsuites>\n");

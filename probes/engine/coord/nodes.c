@@ -234,21 +234,6 @@ static bool is_its_row(const struct nodes_work *w, const struct node *n,
 	return at;
 }
 
-/* Write a row that the agent of @n reports, if it is about @n. */
-static void take_row(struct nodes_work *w, const struct node *n,
-		     const json_t *row)
-{
-	char what[120];
-
-	if (is_its_row(w, n, row)) {
-		write_row(w, row);
-		return;
-	}
-	snprintf(what, sizeof(what), "a row of node '%.63s'",
-		 json_member(row, w->c->probe->node_column));
-	agents_foreign(n->agent, what);
-}
-
 /* Nothing more will come from @n: its last row says why. */
 static void nodes_settle(struct nodes_work *w, struct node *n,
 			 const char *outcome, const char *code,
@@ -414,14 +399,19 @@ static void nodes_entry(void *work, struct coord_agent *a,
 	struct node *k = node_of(w, a);
 	struct fact_row fact;
 	struct message_in in;
+	char what[120];
 	json_t *said;
 
 	if (k == NULL || k->settled || type != MSG_NODE_SAID) {
 		return;
 	}
 	in = message_said(bytes, n, &said);
-	if (in.row != NULL) {
-		take_row(w, k, in.row);
+	if (in.row != NULL && is_its_row(w, k, in.row)) {
+		write_row(w, in.row);
+	} else if (in.row != NULL) {
+		snprintf(what, sizeof(what), "a row of node '%.63s'",
+			 json_member(in.row, w->c->probe->node_column));
+		agents_foreign(k->agent, what);
 	} else if (in.fact != NULL) {
 		if (record_from_json(&schema_facts, in.fact, &fact, NULL) ==
 		    0) {

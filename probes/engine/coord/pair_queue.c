@@ -34,23 +34,6 @@ static bool is_first(const struct pairs_work *w, const struct task *t)
 	return t->attempt == 1 && w->stage != PAIRS_FOLLOW;
 }
 
-/* Direction @dir of @a has come to @o. */
-static void relay_note(struct pairs_work *w, const struct active *a, int dir,
-		       enum outcome o)
-{
-	bool both = a->task.dirs == (TASK_AB | TASK_BA);
-	int64_t cost_ns = clock_now_ns() - a->start_ns;
-
-	if (!is_first(w, &a->task) || (a->task.dirs & 1 << dir) == 0) {
-		return;
-	}
-	if (o == OUTCOME_TIMEOUT && ranks_model(&w->ranks)) {
-		cost_ns = order_budget_ns(&w->how); /* it is that of a run */
-	}
-	convict_hear(w->convict, active_rank(a, dir), active_rank(a, !dir), o,
-		     cost_ns / (both ? 2 : 1));
-}
-
 uint8_t relay_in_vain(struct pairs_work *w, const struct task *t, bool whole)
 {
 	/* a drill and a model show all that they touch */
@@ -578,12 +561,13 @@ void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,
 		rows_result(&a->ends[0], dir, size),
 		rows_result(&a->ends[1], dir, size),
 	};
+	int64_t cost_ns = clock_now_ns() - a->start_ns;
 	struct p2p_row r;
 
 	row_init(w, &r, active_rank(a, dir), active_rank(a, !dir),
 		 a->task.attempt);
 	r.size_B = size;
-	r.wall_s = (double)(clock_now_ns() - a->start_ns) / 1e9;
+	r.wall_s = (double)cost_ns / 1e9;
 	STR_COPY(r.start_utc, a->start_utc);
 	if (was_cut(a, said)) {
 		STR_COPY(r.code, w->c->stop_code);
@@ -594,8 +578,17 @@ void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,
 	} else {
 		merge_row(w, &r, said[src_end], said[!src_end]);
 	}
-	if (size == order_most_B(&w->how)) {
-		relay_note(w, a, dir, r.outcome);
+	/* convict.c hears of each direction that has ended */
+	if (size == order_most_B(&w->how) && is_first(w, &a->task) &&
+	    (a->task.dirs & 1 << dir) != 0) {
+		if (r.outcome == OUTCOME_TIMEOUT && ranks_model(&w->ranks)) {
+			/* it is that of a run */
+			cost_ns = order_budget_ns(&w->how);
+		}
+		convict_hear(w->convict, active_rank(a, dir),
+			     active_rank(a, !dir), r.outcome,
+			     cost_ns / (a->task.dirs == (TASK_AB | TASK_BA) ?
+						2 : 1));
 	}
 	write_row(w, &r);
 }
