@@ -267,7 +267,7 @@ check-all: check
 		security@san
 	@CASES=5000 tests/run verdict
 	@tests/run verdict@san
-	@CASES=all tests/run hostile rdma drill
+	@CASES=all tests/run hostile rdma drill golden robust:place robust:limits jobs
 	@COMMANDS=all tests/run cli
 	@GRID=all tests/run grid
 	@IMAGE_S=40 tests/run cluster:boot

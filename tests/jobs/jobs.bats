@@ -310,7 +310,9 @@ names_pairs()
 	printf '#!/bin/sh\nsleep .3\n%s "$@" || exit\nsleep .3\n' \
 		"$(command -v sbatch)" >bin/sbatch
 	chmod +x bin/sbatch
-	for after in .5 .9 1.3 1.7 2.1; do
+	local moments=(.9 1.7)
+	[ "${CASES-}" != all ] || moments=(.5 .9 1.3 1.7 2.1)
+	for after in "${moments[@]}"; do
 		PATH=$PWD/bin:$PATH setsid "$GPUCHECK" "${pairs[@]:0:7}" \
 			-o "run$after" >out 2>err 3>&- &
 		front=$!

@@ -221,8 +221,10 @@ agents()
 }
 
 @test "too few open files for an agent to join: the same answer for all" {
+	local few=(4 9 14 19)
 	grep -q __asan_init "$GPUCHECK" && skip "a sanitizer takes more"
-	for n in {4..19}; do
+	[ "${CASES-}" != all ] || few=({4..19})
+	for n in "${few[@]}"; do
 		agents 3 "$n" p2p ', "transport": "tcp"'
 		[ $code -eq 4 ]
 		grep -q "on n1 ran into a limit: too few" out

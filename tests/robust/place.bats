@@ -81,9 +81,11 @@ one_answer()
 }
 
 @test "front, status, report and verdict.json agree on a disk of any size" {
+	local step=16
+	[ "${CASES-}" != all ] || step=4
 	declare -A seen
 	small_disk 4k
-	for ((k = 20; k <= 200; k += 4)); do
+	for ((k = 20; k <= 200; k += step)); do
 		mount -o remount,size=${k}k disk
 		run_p p2p --local=2x8 --transport=sim -o disk/run
 		front=$status
