@@ -775,6 +775,7 @@ int hang_child(const struct node_args *args, struct err *e)
 		/* all rows */
 		say_rows(&l);
 		say_far(&l);
+		look_diagnose(&l);
 		hang_host_facts(l.root, job_since_us(&l), l.job[0],
 				look_within_ns(&l, JOURNAL_NS));
 	} else {

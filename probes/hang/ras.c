@@ -57,8 +57,8 @@ struct ras_reader {
 
 /* ---- words --------------------------------------------------------------- */
 
-static int ras_ask(const char *addr, int64_t deadline_ns, struct str *text,
-		   struct err *e);
+static int ras_ask(const char *addr, const char *ask, int64_t deadline_ns,
+		   struct str *text, struct err *e);
 
 /** The number in front of @after, as in "3 ranks ..."; -1: it is none. */
 static int64_t number(const char *text)
@@ -348,6 +348,12 @@ static int ras_parse_text(const char *text, size_t len, struct ras_answer *a,
 /* Deadline of one question to RAS, which itself gives its peers 3 s. */
 #define ASK_NS (4 * NS_PER_S)
 
+/* NCCL's own comparison of GPUs, drivers and settings: since that version, how
+ * long it may take, and how many lines of it are kept. */
+#define RAS_DIAGNOSTICS 2031
+#define DIAGNOSE_NS	(2 * NS_PER_S)
+#define DIAGNOSE_LINES	16
+
 int64_t look_within_ns(const struct look *l, int64_t ns)
 {
 	int64_t end = clock_now_ns() + ns;
@@ -430,23 +436,57 @@ static void mark_own(const struct look *l, struct ras_answer *a)
 	a->n = ours && !(a->words && strange) ? a->n : 0;
 }
 
-bool look_ask(const struct look *l, int64_t until_ns, struct ras_answer *a)
+/** The address at which those of the job listen. */
+static const char *addr_of(const struct look *l)
 {
-	int64_t one_ns = look_within_ns(l, ASK_NS);
-	struct str text = STR_INIT;
-	struct err e = { 0 };
 	const char *addr = RAS_ADDR;
-	bool ok;
 
-	/* the address at which those of the job listen */
 	for (size_t i = l->procs.n; i-- > 0;) {
 		if (l->procs.list[i].ras_addr[0]) {
 			addr = l->procs.list[i].ras_addr;
 		}
 	}
+	return addr;
+}
+
+void look_diagnose(const struct look *l)
+{
+	static const char prefix[] = "NCCL DIAG [";
+	const struct ras_answer *a = &l->ras[0];
+	struct str text = STR_INIT;
+	int major = 0, minor = 0;
+	const char *line;
+
+	/* one node asks for all; 2.31 has them */
+	if (l->answers == 0 || a->n == 0 || !a->ranks[0].here ||
+	    sscanf(a->version, "%3d.%3d", &major, &minor) != 2 ||
+	    major * 1000 + minor < RAS_DIAGNOSTICS) {
+		return;
+	}
+	ras_ask(addr_of(l), "TIMEOUT 1\nDIAGNOSTICS\n",
+		look_within_ns(l, DIAGNOSE_NS), &text, NULL);
+	line = strstr(str_text(&text), prefix);
+	for (int i = 0; line && i < DIAGNOSE_LINES; i++) {
+		const size_t len = strcspn(line, "\r\n");
+
+		node_task_fact("node", "ras_diagnostics", "NCCL RAS", "%.*s",
+			       (int)(len < 200 ? len : 200), line);
+		line = strstr(line + strlen(prefix), prefix);
+	}
+	str_release(&text);
+}
+
+bool look_ask(const struct look *l, int64_t until_ns, struct ras_answer *a)
+{
+	int64_t one_ns = look_within_ns(l, ASK_NS);
+	struct str text = STR_INIT;
+	struct err e = { 0 };
+	bool ok;
+
 	ok = l->procs.n > 0 &&
-	     ras_ask(addr, one_ns < until_ns ? one_ns : until_ns, &text, &e) ==
-		     0 &&
+	     ras_ask(addr_of(l), "TIMEOUT 3\nSET FORMAT json\n"
+		     "VERBOSE STATUS\n", one_ns < until_ns ? one_ns : until_ns,
+		     &text, &e) == 0 &&
 	     ras_parse(str_text(&text), text.len, a, &e) == 0;
 	if (!ok && l->procs.n > 0) {
 		node_task_fact("node", "ras_note", "hang", "%s", e.text);
@@ -529,14 +569,13 @@ int64_t look_behind(const struct look *l, const struct ras_rank *like)
  *  one. */
 #define RAS_ADDRS 8
 
-/* Ask at @addr ("host:port") for the whole state, in JSON, into @text.  0, or
- * -1 with @e: no answer by @deadline_ns, or more than RAS_MAX_BYTES.  An NCCL
- * before 2.28 answers that it knows no formats, and then in words. */
-static int ras_ask(const char *addr, int64_t deadline_ns, struct str *text,
-		   struct err *e)
+/* Send @ask to @addr ("host:port"), and the answer into @text.  0, or -1 with
+ * @e: it is not complete by @deadline_ns, or has more than RAS_MAX_BYTES.  Asked
+ * for the state in JSON, an NCCL before 2.28 answers that it knows no formats,
+ * and then in words. */
+static int ras_ask(const char *addr, const char *ask, int64_t deadline_ns,
+		   struct str *text, struct err *e)
 {
-	static const char ask[] = "TIMEOUT 3\nSET FORMAT json\n"
-				  "VERBOSE STATUS\n";
 	struct sockaddr_storage list[RAS_ADDRS];
 	int n = net_lookup(addr, list, RAS_ADDRS, e), error = ENOENT, fd = -1;
 	char buf[65536];

@@ -694,7 +694,7 @@ static int by_collective(const void *a, const void *b)
 	return (x->us > y->us) - (x->us < y->us);
 }
 
-/** What the collectives of a communicator have in common. */
+/** The timings of a communicator. */
 struct timed {
 	size_t compared, late[RANKS_TIMED];
 	double waited_us, GB_s[RATES_MAX];

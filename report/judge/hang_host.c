@@ -594,7 +594,11 @@ void hang_host_evidence(const struct hang *h, const struct hang_row *r,
 		if (strcmp(fact->node, r->node) != 0) {
 			continue;
 		}
-		if (str_starts(fact->fact, "kernel_") &&
+		if (strcmp(fact->fact, "ras_diagnostics") == 0 &&
+		    !strstr(fact->value, "[OK]")) {
+			finding_add_evidence(f, "%s", fact->value);
+			shown++;
+		} else if (str_starts(fact->fact, "kernel_") &&
 		    strcmp(fact->fact, "kernel_log") != 0) {
 			finding_add_evidence(f, "kernel log of %s: %s", r->node,
 					     fact->value);
