@@ -59,25 +59,18 @@ static const struct {
 	[0x84] = { DOES_CODE, 0 },
 };
 
-/** A value on the stack (NULL: a mark), and where it is in the memo + 1. */
+/** A value on the stack (NULL: a mark), or of the memo. */
 struct pickle_slot {
 	json_t *value;
-	size_t memo;
+	size_t memo;		/* on the stack: where it is in the memo + 1 */
 	int levels;
-};
-
-/** A value of the memo.  One that was read from there is complete: it could
- *  become a part of itself otherwise. */
-struct pickle_memo {
-	json_t *value;
-	bool complete;
-	int levels;
+	bool complete;		/* of the memo: it was read from there, and
+				 * could become a part of itself otherwise */
 };
 
 struct pickle {
 	const uint8_t *at, *end;
-	struct pickle_slot *stack;
-	struct pickle_memo *memo;
+	struct pickle_slot *stack, *memo;
 	size_t n, n_memo, room, memo_room, values;
 	const char *wrong;	/* the reason to refuse it; NULL */
 };

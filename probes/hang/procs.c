@@ -348,26 +348,13 @@ void proc_find_stuck(const char *root, struct proc *p)
 
 #define PLACES_MAX 32		/* more kinds of them are not told apart */
 
-/** Kernel functions, and how many threads wait in each. */
-struct place {
-	char name[64];
-	int threads;
-};
-
-static int by_threads(const void *a, const void *b)
-{
-	const struct place *x = a, *y = b;
-
-	return x->threads != y->threads ? y->threads - x->threads :
-					  strcmp(x->name, y->name);
-}
-
 void proc_threads(const char *root, int64_t pid, char *buf, size_t size)
 {
 	char (*tids)[64] = calloc(THREADS_MAX, sizeof(*tids)), name[64];
 	size_t n = tids ? sysfile_list(tids, THREADS_MAX, "%s/proc/%" PRId64
 				       "/task", root, pid) : 0, kinds = 0;
-	struct place places[PLACES_MAX];
+	char places[PLACES_MAX][64];
+	int threads[PLACES_MAX] = { 0 };
 	struct str out = STR_INIT;
 
 	for (size_t i = 0; i < n; i++) {
@@ -375,22 +362,24 @@ void proc_threads(const char *root, int64_t pid, char *buf, size_t size)
 
 		sysfile_read(name, sizeof(name), "%s/proc/%" PRId64
 			     "/task/%s/wchan", root, pid, tids[i]);
-		while (k < kinds && strcmp(places[k].name, name) != 0) {
+		while (k < kinds && strcmp(places[k], name) != 0) {
 			k++;
 		}
-		if (!name[0] || strcmp(name, "0") == 0 || k == PLACES_MAX) {
-			continue;
+		if (name[0] && strcmp(name, "0") != 0 && k < PLACES_MAX) {
+			STR_COPY(places[k], name);
+			threads[k]++;
+			kinds += k == kinds;
 		}
-		if (k == kinds) {
-			STR_COPY(places[kinds].name, name);
-			places[kinds++].threads = 0;
-		}
-		places[k].threads++;
 	}
-	qsort(places, kinds, sizeof(*places), by_threads);
-	for (size_t k = 0; k < kinds; k++) {
-		str_addf(&out, "%s%s %d", k ? ", " : "", places[k].name,
-			 places[k].threads);
+	for (size_t i = 0; i < kinds; i++) {
+		size_t most = 0;
+
+		for (size_t k = 1; k < kinds; k++) {
+			most = threads[k] > threads[most] ? k : most;
+		}
+		str_addf(&out, "%s%s %d", i ? ", " : "", places[most],
+			 threads[most]);
+		threads[most] = 0;
 	}
 	str_copy(buf, size, str_text(&out));
 	str_release(&out);

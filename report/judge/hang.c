@@ -638,6 +638,35 @@ static bool say_missing(struct hang *h)
 	return n > 0;
 }
 
+/** All ranks wait for an answer on a socket, and have a rendezvous store. */
+static bool say_store(struct hang *h, size_t n)
+{
+	static const char *const places[] = {
+		"wait_woken", "sk_", "tcp_", "inet_", "__skb", "skb_",
+	};
+	const char *store = NULL;
+	struct finding *f;
+
+	for (size_t i = 0; i < h->rows->n; i++) {
+		const struct hang_row *r = h->seats[i].row;
+		bool reads = false;
+
+		for (size_t k = 0; k < sizeof(places) / sizeof(*places); k++) {
+			reads = reads || str_starts(r->waits_in, places[k]);
+		}
+		if (!reads || !is_idle(r) || !r->store[0] || r->comm[0]) {
+			return false;
+		}
+		store = r->store;
+	}
+	if (store) {
+		f = finding_add(h->v, part_of_kind(PART_CONFIG), "hang_store");
+		finding_say(f, "All %zu ranks wait for an answer on a socket, "
+			    "as from the rendezvous store %s", n, store);
+	}
+	return store;
+}
+
 /** Ranks that only send and receive, none of which is idle. */
 static bool say_cycle(struct hang *h)
 {
@@ -729,7 +758,7 @@ static void say_undecided(struct hang *h)
 	for (size_t i = 0; i < h->rows->n; i++) {
 		n += h->seats[i].process == i;
 	}
-	if (say_cycle(h) || say_missing(h)) {
+	if (say_cycle(h) || say_missing(h) || say_store(h, n)) {
 		/* it says all */
 	} else if (rest || (all && hang_gpus_between(h, HANG_BUSY_PCT, 100))) {
 		say_alike(h, n, all, rest);

@@ -364,6 +364,13 @@ static void a_rank_without_a_process_is_said(void **state)
 	STR_COPY(rows[0].node, "n1");
 	rows[0].local_ranks = rows[1].local_ranks = RECORD_NONE;
 	undecided(rows, 2, "hang_undecided", "from its 2 processes");
+	for (int i = 0; i < 2; i++) {
+		STR_COPY(rows[i].waits_in, "wait_woken");
+		STR_COPY(rows[i].store, "10.0.0.1:29500");
+	}
+	undecided(rows, 2, "hang_store", "the rendezvous store 10.0.0.1:29500");
+	STR_COPY(rows[1].waits_in, "futex_wait_queue");
+	undecided(rows, 2, "hang_undecided", "from its 2 processes");
 }
 
 /** "gpu 3 xid, rank_oom 2": what @v has found. */
