@@ -13,9 +13,11 @@
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
+#include "lib/data/cells.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/import/import.h"
+#include "report/judge/pairs.h"
 #include "report/model/run.h"
 
 #define LAUNCHER "import"
@@ -70,8 +72,10 @@ static void print_csv(const struct import *x)
 static json_t *make_run(const struct session *s, const struct import *x,
 			json_t *layout, struct err *e)
 {
-	const char *probe = x->rows.schema == &schema_ping ? "ping" :
-			    layout			   ? "p2p" : "ib";
+	const bool ping = x->rows.schema == &schema_ping;
+	const char *probe = ping && layout ? "ping" :
+			    layout	   ? "p2p" :
+			    ping	   ? PROBE_TARGETS : PROBE_ROWS;
 	json_t *json, *files = json_array();
 	struct collective_row first, row;
 	char utc[CLOCK_UTC_SIZE];
@@ -84,11 +88,10 @@ static json_t *make_run(const struct session *s, const struct import *x,
 		for (size_t i = 1; i < x->rows.n; i++) {
 			record_list_get(&x->rows, i, &row);
 			if (strcmp(row.op, first.op) != 0) {
-				op = COLLECTIVE_ALLREDUCE;
+				op = COLLECTIVES;
 			}
 		}
-		probe = collective_name(op != COLLECTIVES ?
-						op : COLLECTIVE_ALLREDUCE);
+		probe = op == COLLECTIVES ? PROBE_TABLES : collective_name(op);
 	}
 	json = run_json_new(s, probe, LAUNCHER, "", e);
 	if (!json) {
@@ -101,6 +104,9 @@ static json_t *make_run(const struct session *s, const struct import *x,
 		json_array_append_new(files, name ? name : json_null());
 	}
 	json_object_set_new(json, "imported", files);
+	if (x->means) {
+		json_object_set(json, "means", x->means);
+	}
 	json_object_set_new(json, "ended_utc", json_string(clock_utc(utc)));
 	json_object_update(json, layout);
 	if (layout && x->rows.schema == &schema_p2p) {
@@ -128,9 +134,6 @@ static int import_keep(const struct session *s, const struct import *x)
 			 x->pairs ? import_pairs_layout(x) :
 				    import_matrix_layout(x);
 	json_t *run = make_run(s, x, layout, &e);
-	/* a single queue pair has no picture, nor has a program that does not
-	 * report its ranks */
-	bool picture = layout || x->rows.schema == &schema_collective;
 	char dir[PATH_MAX];
 	int rc = 0;
 
@@ -155,7 +158,7 @@ static int import_keep(const struct session *s, const struct import *x)
 	}
 	rundir_table_close(&results);
 	json_decref(run);
-	if (rc == 0 && picture) {
+	if (rc == 0) {
 		rc = show_run(dir, &s->spec, &e) < 0 ? -1 : 0;
 	}
 	return rc < 0 ? talk_fail(&e, CODE_UNABLE) : CODE_HEALTHY;
@@ -208,8 +211,26 @@ static bool hint_report(const char *arg, struct err *e)
 	return true;
 }
 
+/** Return true unless all tests failed. */
+static bool any_ok(const struct import *x)
+{
+	bool ok = false;
+
+	for (size_t i = 0; i < x->rows.n && !ok; i++) {
+		union import_row row;
+
+		record_list_get(&x->rows, i, &row);
+		ok = !cells_outcome_failed(
+			x->rows.schema == &schema_ping ? row.ping.outcome :
+			x->rows.schema == &schema_p2p  ? row.p2p.outcome :
+						row.collective.outcome);
+	}
+	return ok;
+}
+
 static int convert(const struct session *s, struct import *x)
 {
+	bool failed;
 	struct str names = STR_INIT;
 	struct err e = { 0 };
 	const char *name;
@@ -239,15 +260,17 @@ static int convert(const struct session *s, struct import *x)
 		str_release(&names);
 		return talk_fail(&e, CODE_UNABLE);
 	}
+	failed = !any_ok(x);
 	if (s->spec.out[0]) {
-		return import_keep(s, x);
+		rc = import_keep(s, x);
+		return rc ? rc : failed ? CODE_FAULT : CODE_HEALTHY;
 	}
 	if (s->spec.json) {
 		print_json(x);
 	} else if (!s->spec.quiet) {
 		print_csv(x);
 	}
-	return CODE_HEALTHY;
+	return failed ? CODE_FAULT : CODE_HEALTHY;
 }
 
 /** Check the machine that the options name; 0, or an exit code. */

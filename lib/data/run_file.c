@@ -120,6 +120,7 @@ static const struct field run_fields[] = {
 	RUN(settings, OBJECT, 0), RUN(notes, ARRAY, 0),
 	RUN(dropped, ARRAY, 0), RUN(sizes, ARRAY, 0),
 	RUN(resumes, ARRAY, 0), RUN(imported, ARRAY, 0),
+	RUN(means, ARRAY, 0),
 	RUN_PART(measuring), RUN_PART(follow_up), RUN_PART(error),
 	RUN_PART(planned), RUN_PART(contrast),
 	{ .name = "options", .kind = FIELD_STRUCT, .places = typed_fields },

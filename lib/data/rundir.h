@@ -27,7 +27,7 @@ struct run_file {
 	bool drill;
 	bool complete;		/* it ended, and was not cut short */
 	json_t *argv, *options, *nodes, *environment, *settings, *notes;
-	json_t *dropped, *shell, *expect, *resumes, *imported, *sizes;
+	json_t *dropped, *shell, *expect, *resumes, *imported, *means, *sizes;
 	struct {
 		bool given, absent;
 		const char *text, *hint;

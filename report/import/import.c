@@ -304,6 +304,7 @@ void import_release(struct import *x)
 	record_list_release(&x->rows);
 	str_release(&x->shown);
 	str_release(&x->notes);
+	json_decref(x->means);
 	import_pairs_free(x->pairs);
 	*x = (struct import){ 0 };
 }
@@ -328,7 +329,13 @@ static const struct import_format {
 	  .read = import_ping },
 	{ .name = "perftest", .read = import_perftest,
 	  .has = WORDS("#bytes", "BW Test\n", "Latency Test\n") },
-	{ .name = "nvbandwidth", .has = WORDS("nvbandwidth Version"),
+	{ .name = "nvbandwidth", .has = WORDS("nvbandwidth Version",
+		"Running host_to_device_memcpy", "Running host_to_device_bid",
+		"Running device_to_", "memcpy CE CPU(", "memcpy CE GPU(",
+		"memcpy SM CPU(", "memcpy SM GPU("),
+	  .read = import_nvbandwidth },
+	{ .name = "p2pBandwidthLatencyTest", .has = WORDS("P2P=Enabled ",
+							  "P2P=Disabled "),
 	  .read = import_nvbandwidth },
 	{ .name = "OSU micro-benchmarks", .has = WORDS("# OSU "),
 	  .read = import_osu },

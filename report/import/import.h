@@ -34,6 +34,9 @@ struct import {
 	struct str notes;	/* what a reader should know, a line each */
 	const char *file;	/* the last one that was read; borrowed */
 	size_t number;		/* of the line at hand in it, from 1; 0: none */
+	json_t *means;		/* [{table, variant, GB_s}]: the bandwidths that
+				 * nccl-tests prints below its tables; NULL:
+				 * none */
 	struct import_pairs *pairs;	/* logs of pairs, until the end */
 };
 

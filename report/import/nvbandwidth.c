@@ -7,6 +7,7 @@
  */
 #include "report/import/import.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,8 @@ struct nvbandwidth {
 	char name[96];		/* device_to_device_memcpy_write_ce */
 	char title[96];		/* memcpy CE GPU(row) <- GPU(column) ... */
 	bool open;		/* the line of columns was met */
-	bool skip;		/* the sum of two others */
+	bool skip;		/* the sum of two others, or no result */
+	bool sample;		/* of p2pBandwidthLatencyTest */
 	char host[64];		/* a line of one word: the name, if devices
 				 * follow */
 	struct nvbandwidth_place *places;	/* [rank]; NULL: one node */
@@ -38,6 +40,10 @@ static bool is_from_row(const struct nvbandwidth *p)
 {
 	bool second = strstr(p->title, "Read2") || strstr(p->title, "Write2");
 
+	if (strstr(p->title, "GPU(row)") && !p->name[0]) {
+		/* a matrix alone: a write test prints this arrow */
+		return strstr(p->title, "<-") && !second;
+	}
 	if (strstr(p->title, "GPU(row)")) {
 		/* of two at once, the second goes the other way */
 		return (strstr(p->name, "_read") != NULL) == second;
@@ -58,6 +64,36 @@ static void set_end(const struct nvbandwidth *p, bool gpu, size_t index,
 	}
 }
 
+/** A cell of p2pBandwidthLatencyTest, with P2P or through the host, as "detail"
+ *  says: from the row to the column.  A read goes the other way, and so does
+ *  what old versions did with P2P, which do not say that it is a write. */
+static int add_sample(struct nvbandwidth *p, int64_t row, int64_t column,
+		      double value, struct err *e)
+{
+	const bool write = strstr(p->title, "Writes");
+	const bool back = strstr(p->title, "Reads") ||
+			  (!write && strstr(p->title, "P2P=Enabled"));
+	struct p2p_row r;
+
+	record_init(&schema_p2p, &r);
+	r.attempt = 1;
+	STR_COPY(r.transport, "cuda");
+	STR_COPY(r.schedule, "serial");
+	STR_COPY(r.path, "CE");
+	STR_COPY(r.op, write ? "write" :
+		       strstr(p->title, "Reads") ? "read" : "copy");
+	STR_COPY(r.mode, strstr(p->title, "Bidirectional") ? "bidi" : "uni");
+	STR_COPY(r.memory, "gpu");
+	snprintf(r.detail, sizeof(r.detail), "%s", p->title);
+	STR_COPY(r.src_node, p->host);
+	STR_COPY(r.dst_node, p->host);
+	r.src_gpu = r.src_rank = back ? column : row;
+	r.dst_gpu = r.dst_rank = back ? row : column;
+	*(strstr(p->title, "(us)") ? &r.lat_us : &r.bw_GB_s) = value;
+	r.outcome = OUTCOME_OK;
+	return row == column ? 0 : import_add(p->x, &schema_p2p, &r, e);
+}
+
 /** A cell of the matrix, as it is printed. */
 static int add_cell(struct nvbandwidth *p, size_t row, size_t column,
 		    const char *text, struct err *e)
@@ -71,6 +107,9 @@ static int add_cell(struct nvbandwidth *p, size_t row, size_t column,
 
 	if (p->skip || !(value > 0) || row >= GPUS_MAX || column >= GPUS_MAX) {
 		return 0;	/* N/A: a GPU to itself, or no way */
+	}
+	if (p->sample) {
+		return add_sample(p, (int64_t)row, (int64_t)column, value, e);
 	}
 	record_init(&schema_p2p, &r);
 	r.attempt = 1;
@@ -124,7 +163,8 @@ static void set_title(struct nvbandwidth *p, const char *title)
 static const char *const idle[] = {
 	"nvbandwidth Version", "Built from Git", "MPI version", "CUDA ",
 	"Driver Version", "NOTE: ", "Performance can vary", "SUM ", "MIN ",
-	"MAX ", "AVERAGE ", "COUNT ", "Device ", "Process ", NULL
+	"MAX ", "AVERAGE ", "COUNT ", "Device ", "Process ", "Device: ",
+	"Device=", "***NOTE", "So you can see", "[P2P (Peer-to-Peer)", NULL
 };
 
 static int take_line(void *user, const char *line, bool unended, struct err *e)
@@ -154,18 +194,33 @@ static int take_line(void *user, const char *line, bool unended, struct err *e)
 		STR_COPY(p->places[rank].node, host);
 		p->places[rank].gpu = gpu;
 	}
-	if (str_starts(line, "Running ") && k->n == 2) {
+	if (strstr(line, "Matrix") && strstr(line, "P2P")) {
+		set_title(p, line);
+		p->sample = true;
+		p->skip = strstr(line, "Connectivity") != NULL;
+	} else if (p->sample && k->n > 1 && import_int(k->at[1]) == 0) {
+		/* "D\D 0 1", "GPU 0 1"; what "CPU 0 1" has is the time of the
+		 * calls */
+		p->open = true;
+		p->skip = p->skip || strcmp(k->at[0], "CPU") == 0;
+	} else if (str_starts(line, "Running ") && k->n == 2) {
 		set_title(p, "");
+		p->sample = false;
 		snprintf(p->name, sizeof(p->name), "%.*s",
 			 (int)strcspn(k->at[1], "."), k->at[1]);
 	} else if (strstr(line, "GPU(") || strstr(line, "All -> ")) {
 		set_title(p, line);
+		p->sample = false;
 	} else if (str_starts(line, "Waived")) {
 		import_note(p->x, "nvbandwidth waived a test: this machine "
 			    "cannot run it");
-	} else if (str_starts(line, "Error: ") && p->name[0]) {
-		return add_error(p, line + strlen("Error: "), e);
-	} else if (k->n == 1 && !p->name[0]) {
+	} else if (p->name[0] && (str_starts(line, "Error: ") ||
+				  str_starts(line, "ASSERT in "))) {
+		return add_error(p, line[0] == 'A' ? line :
+						     line + strlen("Error: "),
+				 e);
+	} else if (k->n == 1 && !p->name[0] && !p->title[0] &&
+		   isalnum((unsigned char)line[0])) {
 		STR_COPY(p->host, k->at[0]);
 	} else if (line[strspn(line, " ")] && !import_starts_any(line, idle)) {
 		import_unknown(p->x, line);

@@ -5,6 +5,7 @@
  */
 #include "report/import/import.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /** How a column is called, and where it goes in rows of either kind; -1: such
@@ -33,7 +34,8 @@ static const struct osu_column {
 struct osu {
 	struct import *x;
 	bool collective;
-	char op[16], lib[64], mode[8], memory[8];
+	int pairs;		/* that were measured at once; 0: one */
+	char op[16], pair_op[16], lib[64], mode[8], memory[8];
 	const struct osu_column *at[COLUMNS_MAX];	/* behind the size;
 							 * NULL: of another
 							 * name */
@@ -105,7 +107,11 @@ static int add_row(struct osu *p, struct err *e)
 	}
 	if (!p->collective) {
 		STR_COPY(row.p2p.transport, "mpi");
-		STR_COPY(row.p2p.op, "sendrecv");
+		STR_COPY(row.p2p.op, p->pair_op);
+		if (p->pairs > 1) {
+			snprintf(row.p2p.detail, sizeof(row.p2p.detail),
+				 "%d pairs together", p->pairs);
+		}
 		STR_COPY(row.p2p.mode, p->mode);
 		STR_COPY(row.p2p.memory, p->memory);
 		row.p2p.size_B = import_int(p->k.at[0]);
@@ -129,9 +135,11 @@ static int add_row(struct osu *p, struct err *e)
 	return import_add(p->x, s, &row, e);
 }
 
-static int take_line(void *user, const char *line, bool unended, struct err *e)
+static int take_line(void *user, const char *text, bool unended, struct err *e)
 {
 	struct osu *p = user;
+	/* in a document lines are indented */
+	const char *line = text + strspn(text, " ");
 	const char *version = strstr(line, " v");
 	struct import *x = p->x;
 
@@ -141,13 +149,18 @@ static int take_line(void *user, const char *line, bool unended, struct err *e)
 		*p = (struct osu){ .x = x };
 		STR_COPY(p->op, heading_op(line));
 		p->collective = p->op[0] != '\0';
+		STR_COPY(p->pair_op, strstr(line, "MPI_Put") ? "write" :
+				     strstr(line, "MPI_Get") ? "read" :
+							       "sendrecv");
 		snprintf(p->lib, sizeof(p->lib), "OSU%.20s",
 			 version ? version : "");
 		STR_COPY(p->mode, strstr(line, "Bi-Directional") ? "bidi" :
 								   "uni");
 		STR_COPY(p->memory, strstr(line, "CUDA") ||
 				    strstr(line, "ROCM") ? "gpu" : "");
-	} else if (take_columns(p, line) || line[strspn(line, " ")] == '\0' ||
+	} else if (sscanf(line, "# [ pairs: %6d ]", &p->pairs) == 1) {
+		/* so many at once */
+	} else if (take_columns(p, line) || line[0] == '\0' ||
 		   str_starts(line, "# ")) {
 		/* understood, or a remark */
 	} else if (is_row(p) && !unended) {

@@ -189,6 +189,7 @@ int import_each_line(struct import *x, FILE *f,
 		     void *user, struct err *e)
 {
 	char line[IMPORT_LINE_MAX];
+	const char *at;
 	size_t len = 0;
 	int c;
 
@@ -210,7 +211,11 @@ int import_each_line(struct import *x, FILE *f,
 		len = 0;
 		x->number++;
 		str_harmless(line, 0);
-		if (take(user, line, c == EOF, e) < 0) {
+		at = line;
+		while (str_starts(at, "> ")) {	/* a quotation */
+			at += 2;
+		}
+		if (take(user, at, c == EOF, e) < 0) {
 			return -1;
 		}
 	} while (c != EOF);

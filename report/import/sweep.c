@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/data/json.h"
 #include "report/import/import.h"
 
 /** How a column is read, and by what it becomes one of ours. */
@@ -31,15 +32,19 @@ static const struct import_column columns[] = {
 	{ .name = "size(B)", .type = LEAD_INT, AT(size_B) },
 	{ .name = "bytes", .type = LEAD_INT, AT(size_B) },
 	{ .name = "count", .type = LEAD_INT, AT(count) },
+	{ .name = "count(elems)", .type = LEAD_INT, AT(count) },
 	{ .name = "N", .type = LEAD_INT, AT(count) },
 	{ .name = "type", TEXT_AT(dtype) },
 	{ .name = "redop", TEXT_AT(redop) },
 	{ .name = "op", TEXT_AT(redop) },
 	{ .name = "root", .type = LEAD_INT, AT(root) },
 	{ .name = "time", .type = TIME, AT(time_us) },
+	{ .name = "time(us)", .type = TIME, AT(time_us) },
 	{ .name = "avg_time(us)", .type = TIME, AT(time_us) },
 	{ .name = "min_time(us)", .type = TIME, AT(time_min_us) },
 	{ .name = "algbw", .type = GB_S, AT(algbw_GB_s) },
+	{ .name = "algbw(GB/s)", .type = GB_S, AT(algbw_GB_s) },
+	{ .name = "busbw(GB/s)", .type = GB_S, AT(busbw_GB_s) },
 	{ .name = "avg_algbw(GB/s)", .type = GB_S, AT(algbw_GB_s) },
 	{ .name = "max_algbw(GB/s)", .type = MAX_ALGBW },
 	{ .name = "busbw", .type = GB_S, AT(busbw_GB_s) },
@@ -70,6 +75,8 @@ struct import_head {
 	int64_t ranks, nodes, iters;
 	bool ranks_differ;	/* the log has communicators of several sizes */
 	bool swapped;		/* in place stands first, or alone */
+	bool program;		/* below the first lines of a program, which
+				 * ends a table by its mean */
 };
 
 struct parser {
@@ -83,6 +90,9 @@ struct parser {
 	struct import_head next;	/* said since the last table */
 	json_t *hosts;		/* {name: true} of those with devices */
 	size_t devices;
+	int64_t last_rank;	/* the largest number of those */
+	char failure[400];	/* how the program gave up; "": it did not */
+	struct import_message message;	/* its cause */
 	bool fenced, filled;	/* between ``` and ```; with a line there */
 	/* {label and variant: true} of those that were given, and {the start
 	 * that numbered labels share: the last number} */
@@ -90,6 +100,8 @@ struct parser {
 	struct import_tokens k;	/* of the line at hand */
 	/* the table that is open */
 	bool open;
+	bool ended;		/* its last line was met */
+	bool named;		/* it has its label */
 	bool fresh;		/* no row yet: the line of units may come */
 	bool milliseconds;
 	struct import_head head;
@@ -323,6 +335,10 @@ static const char *skip_prefixes(const char *line)
 			line = p + digits + 1;
 			continue;
 		}
+		if (*p == '-' && p[1] == ' ' && strchr("# 0123456789", p[2])) {
+			line = p + 2;	/* of a list */
+			continue;
+		}
 		if (*p == '[' && (p[1] >= '0' && p[1] <= '9')) {
 			const char *end = strstr(p, "<std");
 
@@ -399,6 +415,55 @@ static void take_head(const struct import_head *head, bool binary,
 	str_release(&detail);
 }
 
+static void name_table(struct parser *p)
+{
+	if (!p->head.label[0]) {
+		STR_COPY(p->head.label, basename(p->x->file));
+	}
+	make_label(p, &p->head);
+	p->named = true;
+}
+
+/** The line at hand ends in the mean of the table that is open. */
+static void keep_mean(const struct parser *p)
+{
+	const double mean = import_real(p->k.at[p->k.n - 1]);
+
+	p->x->means = p->x->means ? p->x->means : json_array();
+	if (isfinite(mean)) {
+		json_array_append_new(p->x->means, json_pack(
+			"{s:o, s:o, s:f}", "table", json_text(p->head.label),
+			"variant", json_text(p->head.variant), "GB_s", mean));
+	}
+}
+
+/** Add a row for what was not measured: the program failed, or the log is
+ *  cut.  -1 with @e. */
+static int add_missing(struct parser *p, enum outcome outcome,
+		       const char *detail, struct err *e)
+{
+	const struct symptom *known = p->message.symptom;
+	struct collective_row row, first;
+
+	record_init(&schema_collective, &row);
+	if (p->rows.n > 0) {	/* one of the same table */
+		record_list_get(&p->rows, 0, &first);
+		STR_COPY(row.dtype, first.dtype);
+		STR_COPY(row.redop, first.redop);
+		row.root = first.root;
+		row.inplace = first.inplace;
+	}
+	row.outcome = outcome;
+	if (outcome == OUTCOME_ERROR) {
+		STR_COPY(row.code, known ? known->code : "no_success");
+	}
+	STR_COPY(row.detail, detail);
+	p->rows.schema = &schema_collective;
+	return record_list_add(&p->rows, &row) < 0 ?
+		       err_set(e, ENOMEM, "not enough memory for the rows") :
+		       0;
+}
+
 static int end_table(struct parser *p, struct err *e)
 {
 	struct collective_row row;
@@ -406,12 +471,16 @@ static int end_table(struct parser *p, struct err *e)
 	bool binary;
 	int rc = 0;
 
-	if (p->open && p->rows.n > 0) {
-		if (!p->head.label[0]) {
-			STR_COPY(p->head.label, basename(p->x->file));
-		}
-		make_label(p, &p->head);
+	if (p->failure[0]) {
+		p->head = p->open ? p->head : p->next;
+		rc = add_missing(p, OUTCOME_ERROR, p->failure, e);
+		p->failure[0] = '\0';
 	}
+	p->message = (struct import_message){ .symptom = NULL };
+	if (p->rows.n > 0 && !p->named) {
+		name_table(p);
+	}
+	p->named = p->ended = false;
 	/* sizes and times show the unit of the bandwidths: that of the largest
 	 * one, which has the most digits */
 	for (size_t i = 0; i < p->rows.n; i++) {
@@ -441,7 +510,7 @@ static int end_table(struct parser *p, struct err *e)
 /** Return the table that a line belongs to: the open one, else the next one. */
 static struct import_head *head_of(struct parser *p)
 {
-	return p->open ? &p->head : &p->next;
+	return p->open && !p->ended ? &p->head : &p->next;
 }
 
 /** A communicator has @ranks; RECORD_NONE: it does not say. */
@@ -472,6 +541,7 @@ static void forget(struct parser *p)
 					.iters = RECORD_NONE };
 	json_object_clear(p->hosts);
 	p->devices = 0;
+	p->last_rank = -1;
 }
 
 /** "all_reduce_perf" anywhere in the line: the program that ran. */
@@ -501,7 +571,9 @@ static const char *const of_programs[] = {
 	"nccl-tests version", "Collective test concluded", "Writing JSON",
 	"Reducing maxBytes", "out-of-place", "Blocking Enabled",
 	"Per-Iteration Report", "Parallel Init", "rccl-tests: Version",
-	"Errors with asterisks", "Testing ", NULL
+	"Errors with asterisks", "Testing ", "NCCL Tests compiled",
+	"Initializing MSCCL++", "Setting up the connection in MSCCL++",
+	"Launching MSCCL++", NULL
 };
 
 /** How logs and notes say that an algorithm was not there, so that the library
@@ -517,6 +589,13 @@ static const char *const in_part[] = {
 };
 static const char *const deployed[] = { "部署", "deployed", NULL };
 
+/** How nccl-tests and rccl-tests say that they give up; the lines behind that
+ *  are the same of other ranks. */
+static const char *const failures[] = {
+	"Test NCCL failure", "Test CUDA failure", "Test HIP failure",
+	"Test failure", "Test hip failure", "Test RCCL failure", NULL
+};
+
 /** Takes a line with facts about a run.  Returns false if it is not one. */
 static bool take_fact(struct parser *p, const char *body,
 		      const struct import_tokens *t)
@@ -529,6 +608,9 @@ static bool take_fact(struct parser *p, const char *body,
 		return true;
 	}
 	if (import_has_any(body, of_nccl)) {
+		if (strstr(body, "NCCL WARN")) {
+			import_tell(&p->message, body);
+		}
 		note_ranks(head_of(p), number_after(body, "nranks "));
 	} else if (strstr(body, "CCL version ") == body + 1 && t->n > 2) {
 		/* NCCL's and RCCL's, which may have a colon */
@@ -546,10 +628,13 @@ static bool take_fact(struct parser *p, const char *body,
 		STR_COPY(p->next.settings, body);
 	} else if (str_starts(body, "Rank") && strstr(body, " on ")) {
 		/* "Rank  0 Group  0 Pid   3697 on   node1 device  0 [..]" */
+		int64_t rank = number_after(body, "Rank");
+
 		while (i + 1 < t->n && strcmp(t->at[i], "on") != 0) {
 			i++;
 		}
 		p->devices += i + 1 < t->n;
+		p->last_rank = rank > p->last_rank ? rank : p->last_rank;
 		if (i + 1 < t->n && json_object_size(p->hosts) < HOSTS_MAX) {
 			json_object_set_new_nocheck(p->hosts, t->at[i + 1],
 						    json_true());
@@ -557,7 +642,9 @@ static bool take_fact(struct parser *p, const char *body,
 	} else if (str_starts(body, "Using devices")) {
 		json_object_clear(p->hosts);
 		p->devices = 0;
+		p->last_rank = -1;
 	} else if (str_starts(body, "nThread ")) {
+		p->next.program = true;
 		p->next.iters = at ? number_after(at + strlen(warmup),
 						  "iters:") : RECORD_NONE;
 	} else if (str_starts(body, "nranks=")) {
@@ -568,6 +655,10 @@ static bool take_fact(struct parser *p, const char *body,
 		STR_COPY(p->next.variant, body + strlen("KERNEL_FILE="));
 	} else if (str_starts(body, "Collective test starting")) {
 		take_program(p, body);
+	} else if (str_starts(body, "Collective test concluded") && p->open &&
+		   !p->head.op[0]) {
+		take_program(p, body);
+		STR_COPY(p->head.op, p->next.op);
 	} else {
 		return import_starts_any(body, of_programs);
 	}
@@ -598,7 +689,8 @@ static void open_table(struct parser *p)
 		}
 	}
 	p->head = p->next;
-	if (p->devices > 0) {
+	/* of a log whose beginning is cut some are missing */
+	if (p->devices > 0 && p->last_rank == (int64_t)p->devices - 1) {
 		p->head.ranks = (int64_t)p->devices;
 		p->head.nodes = (int64_t)json_object_size(p->hosts);
 	}
@@ -678,15 +770,27 @@ static int take_line(void *user, const char *line, bool unended, struct err *e)
 	int rc = 0;
 
 	take_absence(p, line);
+	if (import_has_any(body, failures)) {
+		rc = p->ended ? end_table(p, e) : 0;	/* of the next one */
+		if (!p->failure[0]) {
+			STR_COPY(p->failure, body);
+		}
+		import_tell(&p->message, body);
+		return rc;
+	}
 	import_split(body, &p->k);
 	if (is_header(&p->k)) {
 		rc = end_table(p, e);
 		open_table(p);
-	} else if (p->open && (rc = take_row(p, unended, e)) != 0) {
+	} else if (p->open && !p->ended && (rc = take_row(p, unended, e)) != 0) {
 		p->fresh = false;
 		rc = rc < 0 ? -1 : 0;
 	} else if (str_starts(body, "Avg bus bandwidth")) {
-		rc = p->open ? end_table(p, e) : 0;
+		if (p->open && !p->ended && p->rows.n > 0) {
+			name_table(p);
+			keep_mean(p);
+		}
+		p->ended = p->open;
 	} else if (str_starts(body, "Out of bounds values")) {
 		/* the line before "Avg bus bandwidth" */
 	} else if (p->open && p->fresh && strstr(body, "(B)")) {
@@ -699,6 +803,7 @@ static int take_line(void *user, const char *line, bool unended, struct err *e)
 		forget(p);
 	} else {
 		take_program(p, body);
+		import_tell(&p->message, body);
 		import_unknown(p->x, line);
 	}
 	return rc;
@@ -714,6 +819,18 @@ int import_sweep(struct import *x, FILE *f, struct err *e)
 
 	forget(&p);
 	rc = import_each_line(x, f, take_line, &p, e);
+	const bool cut = rc == 0 && p.open && !p.ended && p.head.program &&
+			 !p.failure[0];
+
+	if (cut && p.message.line[0] &&
+	    p.message.symptom->effect == EFFECT_FAULT) {
+		STR_COPY(p.failure, p.message.line);
+	} else if (cut) {
+		import_note(x, "the log ends before \"Avg bus bandwidth\": "
+			    "sizes may be missing");
+		rc = add_missing(&p, OUTCOME_NOT_RUN,
+				 "the log ends within the table", e);
+	}
 	if (rc == 0) {
 		rc = end_table(&p, e);
 	}

@@ -553,8 +553,14 @@ static void add_first_bad(const struct run *run, const struct sweep *s,
 	}
 	finding_set_act(f, str_text(&act));
 	str_release(&act);
-	units_size_text((uint64_t)r->size_B, size, sizeof(size));
-	finding_say(f, "%s of %s%s%s%s: %s", r->op, size,
+	if (r->size_B >= 0) {
+		snprintf(size, sizeof(size), " of ");
+		units_size_text((uint64_t)r->size_B, size + 4,
+				sizeof(size) - 4);
+	} else {
+		size[0] = '\0';
+	}
+	finding_say(f, "%s%s%s%s%s: %s", r->op[0] ? r->op : run->probe, size,
 		    r->variant[0] ? " (" : "", r->variant,
 		    r->variant[0] ? ")" : "",
 		    r->outcome == OUTCOME_CORRUPT ? "wrong result" :

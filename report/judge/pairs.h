@@ -59,6 +59,13 @@ int collective_judge(const struct run *run, const struct sweep *s,
 
 /* ---- node ---------------------------------------------------------------- */
 
+/** Values of "probe" in run.json of runs that import made: tables of several
+ *  collectives, or of one that is not known; rows without nodes; targets of
+ *  fping. */
+#define PROBE_TABLES "collective"
+#define PROBE_ROWS "import"
+#define PROBE_TARGETS "fping"
+
 /** Value of "probe" in run.json for the check of one node by itself. */
 #define NODE_PROBE "node"
 

@@ -533,7 +533,8 @@ static const struct judged_kind judged_all = {
 /** The first stands for every probe that has none of its own. */
 static const struct judged_kind *const kinds[] = {
 	&judged_pairs, &judged_memlock, &judged_collective,
-	&judged_ping, &judged_all, &judged_info, &judged_hang, &judged_gpu, NULL
+	&judged_ping, &judged_all, &judged_info, &judged_hang, &judged_gpu,
+	&judged_rows, &judged_targets, NULL
 };
 
 static const struct judged_kind *kind_of(const char *dir)

@@ -127,7 +127,8 @@ struct judged_kind {
 };
 
 extern const struct judged_kind judged_pairs, judged_memlock, judged_collective,
-	judged_ping, judged_info, judged_hang, judged_gpu;
+	judged_ping, judged_info, judged_hang, judged_gpu, judged_rows,
+	judged_targets;
 
 /* ---- show ---------------------------------------------------------------- */
 

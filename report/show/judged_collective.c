@@ -71,13 +71,18 @@ static const char *or_dash(const char *text)
 
 /** Elements that are wrong, and the mean of the bandwidths, as far as they were
  *  looked at. */
-static void add_summary(const struct curve *c, struct str *out)
+static void add_summary(const struct run *run, const struct curve *c,
+			struct str *out)
 {
+	const struct run_file f = run_file(run->json);
+	const json_t *mean;
 	size_t checked = 0, n = 0;
 	int64_t wrong = 0, verified = 0, bad = 0;
 	double sum = 0;
+	bool whole = true;
 
 	for (size_t i = 0; i < c->n; i++) {
+		whole = whole && (!f.imported || c->rows[i]->size_B >= 0);
 		if (c->rows[i]->wrong != RECORD_NONE) {
 			wrong += c->rows[i]->wrong;
 			checked++;
@@ -95,11 +100,25 @@ static void add_summary(const struct curve *c, struct str *out)
 		str_add(out, "# Out of bounds values : N/A, not checked\n");
 	} else {
 		str_addf(out, "# Out of bounds values : %" PRId64 " %s\n",
-			 wrong, wrong ? "FAILED" : "OK");
+			 wrong, wrong ? "FAILED" : whole ? "OK" :
+				"where measured: the log ends early");
 	}
 	if (verified > 0) {
 		str_addf(out, "# Verified operations  : %" PRId64 ", %" PRId64
 			 " wrong\n", verified, bad);
+	}
+	/* of an imported table what stands below it, if that was there */
+	n = f.imported ? 0 : n;
+	for (size_t i = 0; (mean = json_array_get(f.means, i)); i++) {
+		const char *of[2] = { NULL, NULL };
+
+		json_unpack((json_t *)(uintptr_t)mean, "{s:s, s:s}", "table",
+			    &of[0], "variant", &of[1]);
+		if (of[0] && strcmp(of[0], c->first->table) == 0 && of[1] &&
+		    strcmp(of[1], c->first->variant) == 0) {
+			sum = json_number_value(json_object_get(mean, "GB_s"));
+			n = 1;
+		}
 	}
 	if (n > 0) {
 		str_addf(out, "# Avg bus bandwidth    : %.6g\n",
@@ -108,8 +127,8 @@ static void add_summary(const struct curve *c, struct str *out)
 }
 
 /** A table as nccl-tests prints it; a narrow one lacks columns. */
-static void add_curve(const struct sweep *s, const struct curve *c, bool narrow,
-		      struct str *out)
+static void add_curve(const struct run *run, const struct sweep *s,
+		      const struct curve *c, bool narrow, struct str *out)
 {
 	struct str share = STR_INIT;
 
@@ -159,7 +178,7 @@ static void add_curve(const struct sweep *s, const struct curve *c, bool narrow,
 		add_half(here, out);
 		str_addch(out, '\n');
 	}
-	add_summary(c, out);
+	add_summary(run, c, out);
 }
 
 /* The curves that can be compared with @of, itself among them, @max at most;
@@ -616,8 +635,8 @@ static int below(const struct judged *j, int width, enum term_style style,
 	(void)style;	/* a table has no picture */
 	for (size_t i = 0; i < s->n_curves; i++) {
 		str_addch(out, '\n');
-		add_curve(s, &s->curves[i], width > 0 && width < TABLE_WIDTH,
-			  out);
+		add_curve(&j->run, s, &s->curves[i],
+			  width > 0 && width < TABLE_WIDTH, out);
 	}
 	for (size_t i = 0; i < s->n_curves; i++) {
 		if (sweep_leads(s, i)) {
@@ -680,7 +699,8 @@ static const char *figure(const struct judged *j, int i, char *buf,
 
 static bool takes(const char *probe)
 {
-	return collective_parse(probe) != COLLECTIVES;
+	return collective_parse(probe) != COLLECTIVES ||
+	       strcmp(probe, PROBE_TABLES) == 0;
 }
 
 const struct judged_kind judged_collective = {

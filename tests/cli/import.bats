@@ -266,7 +266,7 @@ make_run_of_pairs()
 	printf '%s\n' "                    RDMA_Write BW Test" \
 		"Couldn't create CQ" >failed
 	run_p import failed
-	[ "$status" -eq 0 ]
+	[ "$status" -eq 1 ]
 	[ "$(columns_of code out)" = memlock_cq ]
 }
 
@@ -419,11 +419,112 @@ has_values()
 	cd "$BATS_TEST_TMPDIR"
 	echo "hello" >text
 	run_p import text
-	for name in nccl-tests rccl-tests MSCCL++ perftest nvbandwidth OSU \
-		ClusterKit fping; do
+	for name in nccl-tests rccl-tests MSCCL++ perftest nvbandwidth \
+		p2pBandwidthLatencyTest OSU ClusterKit fping; do
 		grep -q "^hint: .*$name" err
 		grep -q "^\.It .*$name" "$root/cli/man/gpucheck-import.1"
 	done
+}
+
+# FILE: rows, those that are good, op and ranks of the first, bandwidth or time
+# of the last good one, ranks of the pair, and the first code.
+gist()
+{
+	"$GPUCHECK" import --json "$1" 2>/dev/null >json || :
+	[ -s json ] || {
+		echo "0 0 - - - - -"
+		return
+	}
+	jq -r 'def o: if . == null or . == "" then "-" else tostring end;
+		.rows as $r | [$r[] | select(.outcome == "ok")] as $good |
+		($r[0] // {}) as $a | ($good[-1] // {}) as $b |
+		[($r | length), ($good | length), ($a.op | o), ($a.ranks | o),
+		([$b.busbw_GB_s, $b.bw_GB_s, $b.lat_us, $b.rtt_avg_us,
+		$b.time_us] | map(select(. != null))[0] | o),
+		(($a.src_rank | o) + ">" + ($a.dst_rank | o) |
+		if . == "->-" then "-" else . end),
+		([$r[].code // "" | select(. != "")][0] | o)] | join(" ")' json
+}
+
+@test "42 outputs of tools: at least 38 are read right, none silently wrong" {
+	local right=0 refused=0 number want got
+	awk '/^@ / { split($0, at, " [|] "); name = substr(at[1], 3) ".out"
+		print name, at[3]; next }
+		{ print >name }' "$(logs)/outputs.txt" >list
+	[ "$(wc -l <list)" -eq 42 ]
+	while read -r number want; do
+		got=$(gist "$number")
+		if [ "$got" = "${want% refused}" ]; then
+			right=$((right + 1))
+		elif [ "$got" = "0 0 - - - - -" ]; then
+			refused=$((refused + 1))
+		fi
+		[ "$got" = "${want% refused}" ] ||
+			echo "$number is '$got' instead of '$want'"
+	done <list
+	echo "$right right, $refused refused, $((42 - right - refused)) wrong"
+	[ $right -ge 38 ]
+	[ $((right + refused)) -eq 42 ]
+}
+
+@test "a log that fails, or is cut, never passes" {
+	head -30 "$(logs)/h200-threads.log" >cut.log
+	run_p import -o cut.run cut.log
+	[ "$status" -eq 0 ]
+	grep -q '^PARTIAL' out
+	grep -q '^# Out of bounds values : 0 where measured' out
+	[ "$(grep -c 'Avg bus' out)" -eq 0 ]
+	grep -q 'the log ends before "Avg bus bandwidth"' err
+	{
+		cat cut.log
+		echo "n1: Test NCCL failure common.cu:62 'unhandled cuda error'"
+		echo " .. n1 pid 12: Test failure common.cu:391"
+	} >failed
+	run_p import -o failed.run failed
+	grep -q '^FAIL' out
+	grep -q 'Test NCCL failure common.cu:62' out
+	[ "$(jq '.cells.pass' failed.run/verdict.json)" -eq 24 ]
+	# the second program of a log gives up before its table
+	{ cat "$(logs)/h200-threads.log"; tail -2 failed; } >second
+	[ "$("$GPUCHECK" import --json second 2>/dev/null |
+		jq -c '.rows | [length, (map(select(.outcome == "error")) |
+			length)]')" = "[57,1]" ]
+	# nobody can say how many ranks there were
+	sed '/Rank *[0-3] /d' "$(logs)/h200-threads.log" >last.log
+	[ "$("$GPUCHECK" import --json last.log 2>/dev/null |
+		jq '.rows[0].ranks')" = null ]
+	# the mean is that of the log
+	sed 's/\(Avg bus bandwidth *\): .*/\1: 99.5/' \
+		"$(logs)/h200-threads.log" >other
+	run_p import -o mean.run other
+	grep -q '^# Avg bus bandwidth    : 99.5$' out
+	# a table that does not name its collective is none of them
+	sed '/all_reduce/d' cut.log >nameless
+	run_p import -o nameless.run nameless
+	[ "$(jq -r .probe nameless.run/run.json)" = collective ]
+}
+
+@test "-o shows rows that are no map, and report reads them" {
+	for file in perftest-bw.txt fping.txt osu-bw.txt nvbandwidth.json \
+		perftest-aborted.txt p2p.txt; do
+		run_p import -o "run.$file" "$(logs)/$file"
+		[ "$status" -eq 0 ]
+		grep -q 'results of another program' out
+		run_p report "run.$file"
+		[ "$status" -le 1 ]
+		[ "$(grep -c 'UNKNOWN\|damaged' out)" -eq 0 ]
+	done
+	# no server
+	printf '%s\n' "Couldn't connect to 10.0.0.2:18515" \
+		"Unable to init the socket connection" >none
+	run_p import none
+	[ "$status" -eq 1 ]
+	run_p import -o run.none none
+	[ "$status" -eq 1 ]
+	grep -q '^FAIL' out
+	has_values p2p.txt bw_GB_s "22.36 22.4 22.37 22.39 31.09 31.11 31.16 31.14 - - - -"
+	has_values p2p.txt src_rank "0 1 0 1 0 1 1 0 0 1 0 1"
+	has_values p2p.txt lat_us "- - - - - - - - 11.24 11.18 11.17 11.31"
 }
 
 @test "what a run of gpucheck has left is for report" {
