@@ -93,7 +93,8 @@ bool resume_keeps(const struct resume *r, const struct p2p_row *row)
 {
 	const struct resume_cell *c = cell_of(r, row);
 
-	if (strcmp(row->schedule, P2P_FOLLOW_UP) == 0) {
+	if (strcmp(row->schedule, P2P_FOLLOW_UP) == 0 ||
+	    strcmp(row->schedule, P2P_FAILOVER) == 0) {
 		return false;
 	}
 	return c == NULL ? is_measured(row) : row->attempt <= c->attempt;

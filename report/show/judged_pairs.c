@@ -87,10 +87,11 @@ static int last_text(const struct run *run, size_t at, char text[160])
 {
 	const unsigned class = run->cells[at].class;
 
-	return class == CELL_PASS ?
-		       snprintf(text, 160, "%s", run->paths[run->cell_way[at]]) :
-		       snprintf(text, 160, "%s %s", cell_class_name(class),
-				run_cell_code(run, at));
+	return snprintf(text, 160, "%s%s%s",
+			class == CELL_PASS ? "" : cell_class_name(class),
+			class == CELL_PASS ? "" : " ",
+			class == CELL_PASS ? run->paths[run->cell_way[at]] :
+					     run_cell_code(run, at));
 }
 
 /** A number, or nothing where it was not measured. */

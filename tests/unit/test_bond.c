@@ -58,6 +58,11 @@ static void which_leg_does_not_work(void **state)
 		  LEG("b", "up", "1") LACP_STATES("7", SWITCH_A, "5"),
 		  { "", "b is up, but LACP does not use it (port state 7, of "
 			"the switch 5)" } },
+		/* it is the switch that does not use the leg */
+		{ LACP LEG("a", "up", "1") LACP_STATES("61", SWITCH_A, "13")
+		  LEG("b", "up", "1") LACP_STATES("61", SWITCH_A, "61"),
+		  { "a is up, but LACP does not use it (port state 61, of the "
+		    "switch 13)", "" } },
 		{ LACP LEG("a", "up", "1")
 		  LACP_STATES("69", "00:00:00:00:00:00", "1")
 		  LEG("b", "up", "2")

@@ -200,6 +200,8 @@ static void a_follow_up_is_made_anew(void **state)
 	resume_row(r, &x);
 	assert_int_equal(r->done, 0);
 	assert_false(resume_keeps(r, &x));
+	STR_COPY(x.schedule, P2P_FAILOVER);
+	assert_false(resume_keeps(r, &x));
 	STR_COPY(x.schedule, "of another run");
 	assert_true(resume_keeps(r, &x));
 }
