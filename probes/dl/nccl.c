@@ -17,12 +17,12 @@ static const struct dl_sym nccl_syms[] = {
 	NCCL_FUNCTIONS(SYM, OPT) { 0 }
 };
 
-static const char *const nccl_names[] = { "libnccl.so.2", NULL };
-
 const struct nccl *dl_nccl(struct err *e)
 {
 	static struct nccl table;
+	static char path[PATH_MAX];
 	static void *handle;
+	const char *names[] = { "libnccl.so.2", NULL, NULL };
 	const char *wanted = getenv(LIBRARY);
 	struct nccl_torch_look look;
 
@@ -36,7 +36,12 @@ const struct nccl *dl_nccl(struct err *e)
 	     setenv(LIBRARY, look.path, 1) < 0)) {
 		return NULL;
 	}
-	handle = dl_load(LIBRARY, nccl_names, nccl_syms, &table, e);
+	handle = dl_load(LIBRARY, names, nccl_syms, &table, e);
+	if (handle == NULL && (wanted == NULL || wanted[0] == '\0') &&
+	    nccl_find("", path) > 0) {
+		names[1] = path;
+		handle = dl_load(NULL, names, nccl_syms, &table, e);
+	}
 	return handle != NULL ? &table : NULL;
 }
 

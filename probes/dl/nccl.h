@@ -44,6 +44,17 @@ int nccl_torch_parse(const char *text, char path[PATH_MAX], struct err *e);
  *  (nvidia_nccl_cu12-2.27.3.dist-info); "" without. */
 void nccl_torch_version(const char *path, char version[24]);
 
+/**
+ * Find NCCL outside of the loader's path, below @root ("" = /): in the Python
+ * environment, conda, modules, NVIDIA's HPC SDK, spack, /usr/local and /opt.
+ * The first place that has it counts, and there the last version.  Sets @path,
+ * "" without one; returns how many libraries there are.
+ */
+size_t nccl_find(const char *root, char path[PATH_MAX]);
+/** The places of nccl_find() in words. */
+#define NCCL_PLACES "the loader's path, $NCCL_HOME, the environment of python3, " \
+		    "conda, HPC SDK, spack, /usr/local and /opt"
+
 /* ---- nccl ---------------------------------------------------------------- */
 
 #if HAVE_NCCL
@@ -85,7 +96,7 @@ struct CUstream_st;	/* cudaStream_t and CUstream are both pointers to it */
 
 /**
  * NCCL, opened at run time: $GPUCHECK_NCCL_LIB, a file or "torch" for that of
- * nccl_torch_begin(), else libnccl.so.2.  Optional
+ * nccl_torch_begin(), else libnccl.so.2, else that of nccl_find().  Optional
  * functions came with 2.4 (abort), 2.14 (config, finalize), 2.13 (last error).
  */
 #define NCCL_FUNCTIONS(F, OPT) \

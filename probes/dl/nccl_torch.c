@@ -2,12 +2,14 @@
 #include "probes/dl/nccl.h"
 
 #include <dirent.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 
 #include "lib/base/dl.h"
+#include "lib/base/str.h"
 
 #define SONAME	  "libnccl.so.2"
 #define LIST_MAX  (256 * 1024)
@@ -157,4 +159,88 @@ void nccl_torch_version(const char *path, char version[24])
 	if (dir != NULL) {
 		closedir(dir);
 	}
+}
+
+/* ---- other places -------------------------------------------------------- */
+
+#define WHEEL "/lib/python3*/*-packages/nvidia/nccl/lib/" SONAME
+
+/** Where NCCL is installed outside of the loader's path: a pattern of glob(7),
+ *  behind the value of a variable, or, for PATH, behind the folder above that
+ *  of python3.  What a user has activated comes before what a site installs. */
+static const struct {
+	const char *env, *pattern;
+} places[] = {
+	{ "NCCL_HOME", "/lib*/" SONAME },
+	{ "NCCL_ROOT", "/lib*/" SONAME },
+	{ "EBROOTNCCL", "/lib*/" SONAME },
+	{ "VIRTUAL_ENV", WHEEL },
+	{ "CONDA_PREFIX", WHEEL },
+	{ "CONDA_PREFIX", "/lib/" SONAME },
+	{ "PATH", WHEEL },
+	{ "NVHPC_ROOT", "/comm_libs/nccl/lib/" SONAME },
+	{ "SPACK_ROOT", "/opt/spack/*/*/nccl-*/lib/" SONAME },
+	{ NULL, "/usr" WHEEL },
+	{ NULL, "/usr/local" WHEEL },
+	{ NULL, "/opt/conda/lib/" SONAME },
+	{ NULL, "/opt/conda" WHEEL },
+	{ NULL, "/opt/nvidia/hpc_sdk/Linux_*/*/comm_libs/nccl/lib/" SONAME },
+	{ NULL, "/opt/spack/opt/spack/*/*/nccl-*/lib/" SONAME },
+	{ NULL, "/usr/local/nccl*/lib*/" SONAME },
+	{ NULL, "/usr/local/cuda*/lib64/" SONAME },
+	{ NULL, "/opt/nccl*/lib*/" SONAME },
+};
+
+/** The folder that the variable @env names, "" for none, into @prefix. */
+static void prefix_of(const char *env, char prefix[PATH_MAX])
+{
+	const char *value = env != NULL ? getenv(env) : "";
+	char program[PATH_MAX] = "";
+
+	prefix[0] = '\0';
+	if (env == NULL || value == NULL || value[0] != '/') {
+		return;
+	}
+	if (strcmp(env, "PATH") == 0) {
+		spawn_find("python3", program, sizeof(program));
+		for (int i = 0; i < 2; i++) {
+			*(strrchr(program, '/') != NULL ?
+				  strrchr(program, '/') : program) = '\0';
+		}
+		value = program;
+	}
+	snprintf(prefix, PATH_MAX, "%.4000s", value);
+}
+
+size_t nccl_find(const char *root, char path[PATH_MAX])
+{
+	size_t found = 0;
+
+	path[0] = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		char prefix[PATH_MAX], pattern[2 * PATH_MAX];
+		size_t last = 0;
+		glob_t g;
+
+		prefix_of(places[i].env, prefix);
+		if (places[i].env != NULL && prefix[0] == '\0') {
+			continue;
+		}
+		snprintf(pattern, sizeof(pattern), "%s%s%s", root, prefix,
+			 places[i].pattern);
+		if (glob(pattern, 0, NULL, &g) != 0) {
+			continue;
+		}
+		/* of several versions the last one */
+		for (size_t k = 1; k < g.gl_pathc; k++) {
+			last = str_order(g.gl_pathv[k], g.gl_pathv[last]) > 0 ?
+				       k : last;
+		}
+		if (found == 0) {
+			snprintf(path, PATH_MAX, "%s", g.gl_pathv[last]);
+		}
+		found += g.gl_pathc;
+		globfree(&g);
+	}
+	return found;
 }

@@ -372,7 +372,8 @@ static struct xport *nccl_open(const struct xport_self *self, const char **code,
 	}
 	if (dl_nccl(e) == NULL) {
 		*code = "nccl_missing";
-		err_hint(e, "install NCCL or set GPUCHECK_NCCL_LIB");
+		err_hint(e, "set GPUCHECK_NCCL_LIB to the file; searched: "
+			 NCCL_PLACES);
 		return NULL;
 	}
 	x = calloc(1, sizeof(*x));

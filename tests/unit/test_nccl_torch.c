@@ -181,6 +181,67 @@ static void a_real_python_with_a_torch(void **state)
 	unsetenv("PYTHONPATH");
 }
 
+#define SONAME "libnccl.so.2"
+
+/* Eight ways in which sites and users install it; the first listed counts. */
+static void nccl_is_found_where_users_have_it(void **state)
+{
+	static const struct {
+		const char *env, *value, *file;
+	} layouts[] = {
+		{ "NCCL_HOME", "/apps/nccl", "/apps/nccl/lib64/" SONAME },
+		{ "VIRTUAL_ENV", "/venv2",
+		  "/venv2/lib/python3.12/site-packages/nvidia/nccl/lib/"
+		  SONAME },
+		{ "CONDA_PREFIX", "/conda", "/conda/lib/" SONAME },
+		{ "NVHPC_ROOT", "/nvhpc", "/nvhpc/comm_libs/nccl/lib/" SONAME },
+		{ "SPACK_ROOT", "/spack", "/spack/opt/spack/linux-rocky9-zen3/"
+		  "gcc-12.2/nccl-2.18.3-abc/lib/" SONAME },
+		{ NULL, NULL, "/usr/lib/python3/dist-packages/nvidia/nccl/lib/"
+		  SONAME },
+		{ NULL, NULL, "/opt/nvidia/hpc_sdk/Linux_x86_64/24.9/comm_libs/"
+		  "nccl/lib/" SONAME },
+		{ NULL, NULL, "/opt/nccl-2.28/lib/" SONAME },
+	};
+	const size_t n = sizeof(layouts) / sizeof(layouts[0]);
+	char path[PATH_MAX], want[2 * PATH_MAX], tree[] = "/tmp/nccl-XXXXXX";
+	char old[2 * PATH_MAX];
+
+	(void)state;
+	assert_non_null(mkdtemp(tree));
+	snprintf(old, sizeof(old), "%s", getenv("PATH"));
+	setenv("PATH", "/nowhere", 1);
+	assert_int_equal(nccl_find(tree, path), 0);
+	assert_string_equal(path, "");
+	/* from the last on, each comes before those that are there */
+	for (size_t i = n; i-- > 0;) {
+		tree_file(tree, layouts[i].file, "");
+		if (layouts[i].env) {
+			assert_int_equal(nccl_find(tree, path), n - 1 - i);
+			setenv(layouts[i].env, layouts[i].value, 1);
+		}
+		assert_int_equal(nccl_find(tree, path), n - i);
+		snprintf(want, sizeof(want), "%s%s", tree, layouts[i].file);
+		assert_string_equal(path, want);
+	}
+	/* of several versions the last */
+	for (size_t i = 0; i < n; i++) {
+		if (layouts[i].env) {
+			unsetenv(layouts[i].env);
+		}
+	}
+	tree_file(tree, "/opt/nvidia/hpc_sdk/Linux_x86_64/24.11/comm_libs/nccl/"
+		  "lib/" SONAME, "");
+	assert_int_equal(nccl_find(tree, path), 4);
+	assert_non_null(strstr(path, "dist-packages"));
+	setenv("PATH", old, 1);
+	snprintf(want, sizeof(want), "%s/usr/lib/python3", tree);
+	assert_int_equal(tree_remove(want), 0);
+	assert_int_equal(nccl_find(tree, path), 3);
+	assert_non_null(strstr(path, "/24.11/"));
+	assert_int_equal(tree_remove(tree), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +250,7 @@ int main(void)
 		cmocka_unit_test(python_is_asked_once),
 		cmocka_unit_test(a_real_python_without_torch),
 		cmocka_unit_test(a_real_python_with_a_torch),
+		cmocka_unit_test(nccl_is_found_where_users_have_it),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
