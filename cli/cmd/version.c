@@ -50,28 +50,6 @@ static void print_line(const char *name, const char *fmt, ...)
 	str_release(&out);
 }
 
-static void print_gnuplot(void)
-{
-	char *const argv[] = { (char *)"gnuplot", (char *)"--version", NULL };
-	struct str out = STR_INIT;
-	struct spawn_status st;
-	struct err e;
-
-	if (spawn_capture(argv, &out, NULL, 256,
-			  clock_now_ns() + 5 * NS_PER_S, &st, &e) < 0) {
-		print_line("gnuplot", "not found: needed for pictures, not for "
-			   "text and CSV");
-	} else {
-		const char *text = str_text(&out);
-		const char *number = str_starts(text, "gnuplot ") ? text + 8 :
-								    text;
-
-		print_line("gnuplot", "%.*s", (int)strcspn(number, "\n"),
-			   number);
-	}
-	str_release(&out);
-}
-
 /** The source of an option's value. */
 struct version_setting {
 	const char *name, *text;
@@ -160,8 +138,12 @@ static int print_config(const struct command *const *commands)
 
 static int run_version(struct session *s)
 {
+	char *const argv[] = { (char *)"gnuplot", (char *)"--version", NULL };
 	json_t *libraries = probes_libraries(), *library;
-	const char *name;
+	struct str out = STR_INIT;
+	struct spawn_status st;
+	const char *name, *text;
+	struct err e;
 	char why[32];
 
 	print_line("gpucheck", "%s", version_own());
@@ -178,7 +160,16 @@ static int run_version(struct session *s)
 				   text_of(libraries, why));
 		}
 	}
-	print_gnuplot();
+	if (spawn_capture(argv, &out, NULL, 256,
+			  clock_now_ns() + 5 * NS_PER_S, &st, &e) < 0) {
+		print_line("gnuplot", "not found: needed for pictures, not for "
+			   "text and CSV");
+	} else {
+		text = str_text(&out);
+		text += str_starts(text, "gnuplot ") ? 8 : 0;
+		print_line("gnuplot", "%.*s", (int)strcspn(text, "\n"), text);
+	}
+	str_release(&out);
 	json_decref(libraries);
 	return s->spec.verbose ? print_config(s->commands) : CODE_HEALTHY;
 }

@@ -69,32 +69,25 @@ int history_dir(const char *wanted, bool write, char path[PATH_MAX],
 
 /* ---- keep ---------------------------------------------------------------- */
 
-/** In a run of several probes find the step with levels, or at least with facts
- *  of the nodes. False: none; run_release() if true. */
-static bool find_step(const char *dir, struct run *run)
+static int summarise(const struct judged *j, struct summary *s, struct err *e)
 {
 	static const char *const steps[] = {
 		"p2p", "ib", "gpu", "ping", "memlock", NULL
 	};
-	char path[PATH_MAX];
-
-	for (const char *const *step = steps; *step; step++) {
-		if (rundir_path(dir, *step, path, NULL) == 0 &&
-		    access(path, F_OK) == 0 &&
-		    levels_read(path, run, NULL) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static int summarise(const struct judged *j, struct summary *s, struct err *e)
-{
 	struct run step = { 0 };
-	const bool several = strcmp(j->run.probe, "all") == 0 &&
-			     find_step(j->dir, &step);
-	int rc = summary_of(&j->run, &j->verdict, several ? &step : NULL, s, e);
+	bool several = false;
+	char path[PATH_MAX];
+	int rc;
 
+	/* of a run of several probes the step with levels, or at least with
+	 * facts of the nodes */
+	for (int i = 0; strcmp(j->run.probe, "all") == 0 && !several &&
+			steps[i]; i++) {
+		several = rundir_path(j->dir, steps[i], path, NULL) == 0 &&
+			  access(path, F_OK) == 0 &&
+			  levels_read(path, &step, NULL) == 0;
+	}
+	rc = summary_of(&j->run, &j->verdict, several ? &step : NULL, s, e);
 	if (several) {
 		run_release(&step);
 	}
@@ -192,40 +185,13 @@ static const char *const pictures[] = {
 	CURVES, NULL
 };
 
-/** Adds the verdict once more, where it is in sight when a long report has
- *  passed: "FAIL  GPU 4 of n1 (dead). Report: DIR/report.html". */
-static void add_last_line(const struct judged *j, const struct spec *s,
-			  struct str *out)
-{
-	const struct wrap w = { .out = out, .color = screen_color(s),
-				.width = screen_width(STDOUT_FILENO) };
-	char text[CAPTION_SIZE], path[PATH_MAX];
-	struct str line = STR_INIT;
-	bool begun;
-
-	str_addf(&line, "%s.", caption_short(&j->run, &j->verdict, false, text,
-					     sizeof(text)));
-	if (j->out && rundir_path(j->out, "report.html", path, NULL) == 0 &&
-	    access(path, R_OK) == 0) {
-		str_addf(&line, " Report: %s", path);
-	}
-	str_addch(out, '\n');
-	caption_aside(&j->verdict, text, sizeof(text));
-	begun = wrap_status_aside(&w, caption_status(&j->run, &j->verdict),
-				  text);
-	if (begun) {
-		wrap_line(&w, 0, str_text(&line));
-	} else {
-		wrap_text(&w, 6, str_text(&line));
-	}
-	str_release(&line);
-}
-
 static int print_words(const struct judged *j, const struct spec *s,
 		       const char *kind)
 {
-	struct str text = STR_INIT;
-	char path[PATH_MAX], file[32];
+	struct str text = STR_INIT, line = STR_INIT;
+	const struct wrap w = { .out = &text, .color = screen_color(s),
+				.width = screen_width(STDOUT_FILENO) };
+	char path[PATH_MAX], file[32], aside[CAPTION_SIZE];
 	int rc, shown = 0;
 
 	rc = judged_words(j, screen_known(STDOUT_FILENO) ?
@@ -244,8 +210,26 @@ static int print_words(const struct judged *j, const struct spec *s,
 				 path);
 		}
 	}
+	/* the verdict once more, where it is in sight when a long report has
+	 * passed: "FAIL  GPU 4 of n1 (dead). Report: DIR/report.html" */
 	if (!j->ask.going) {
-		add_last_line(j, s, &text);
+		str_addf(&line, "%s.", caption_short(&j->run, &j->verdict,
+						     false, aside,
+						     sizeof(aside)));
+		if (j->out &&
+		    rundir_path(j->out, "report.html", path, NULL) == 0 &&
+		    access(path, R_OK) == 0) {
+			str_addf(&line, " Report: %s", path);
+		}
+		str_addch(&text, '\n');
+		caption_aside(&j->verdict, aside, sizeof(aside));
+		if (wrap_status_aside(&w, caption_status(&j->run, &j->verdict),
+				      aside)) {
+			wrap_line(&w, 0, str_text(&line));
+		} else {
+			wrap_text(&w, 6, str_text(&line));
+		}
+		str_release(&line);
 	}
 	screen_print(&text, stdout);
 	rc = rc < 0 || text.failed ? -1 : 0;

@@ -227,24 +227,6 @@ static void plan_command(const struct session *s, int k, struct str *out)
 	args_release(&a);
 }
 
-static void add_cheaper(const struct session *s, const struct forecast *f,
-			struct str *out)
-{
-	char text[32];
-	double time_s;
-	int k = forecast_sample(f, &time_s);
-
-	if (k) {
-		str_addf(out, "\nShorter, about %s, with %d partners of "
-			 "each rank:\n  ",
-			 forecast_time(time_s, text, sizeof(text)), k);
-		plan_command(s, k, out);
-	} else if (f->time_s > FORECAST_LONG_S) {
-		str_add(out, "\nNo sample takes less than ten minutes: measure "
-			"fewer sizes (-b, -e, -f).\n");
-	}
-}
-
 /** Rails assumed for nodes whose interfaces are not known yet. */
 #define USUAL_RAILS 8
 
@@ -287,10 +269,22 @@ void plan_words(const struct session *s, const struct forecast *f,
 	const int64_t all = USUAL_RAILS * f->neighbours;
 	int64_t room = 1024;
 	size_t task = 0;
+	char text[32];
+	double time_s;
+	int k;
 
 	add_table(f, out);
 	tiers_words(f, out);
-	add_cheaper(s, f, out);
+	k = forecast_sample(f, &time_s);
+	if (k) {
+		str_addf(out, "\nShorter, about %s, with %d partners of "
+			 "each rank:\n  ",
+			 forecast_time(time_s, text, sizeof(text)), k);
+		plan_command(s, k, out);
+	} else if (f->time_s > FORECAST_LONG_S) {
+		str_add(out, "\nNo sample takes less than ten minutes: measure "
+			"fewer sizes (-b, -e, -f).\n");
+	}
 	if (all > f->kept) {
 		/* limits of a kernel's neighbour table: below the first number
 		 * it forgets no neighbour, above the last it accepts none */

@@ -156,31 +156,6 @@ void gpu_fabric_facts(const struct nvml *nvml, nvmlDevice_t dev,
 #define NVSWITCHES  "/proc/driver/nvidia-nvswitch/devices"
 #define NVLSM	    "/opt/nvidia/nvlsm/sbin/nvlsm"
 
-static void add_version(const struct nvml *nvml, json_t *facts)
-{
-	char *argv[] = { (char *)"nv-fabricmanager", (char *)"--version",
-			 NULL };
-	char version[32] = "", driver[80] = "";
-	struct spawn_status st;
-	struct str out = STR_INIT;
-
-	if (spawn_find(argv[0], NULL, 0) &&
-	    spawn_capture(argv, &out, NULL, VERSION_MAX,
-			  clock_now_ns() + NS_PER_S, &st, NULL) == 0 &&
-	    st.exit_code == 0) {
-		inventory_driver_version(str_text(&out), version,
-					 sizeof(version));
-	}
-	str_release(&out);
-	if (version[0] != '\0' &&
-	    NVML_SAYS(nvml, nvmlSystemGetDriverVersion, driver,
-		      sizeof(driver))) {
-		facts_add(facts, "node", "fabric_manager_version", version, "",
-			  argv[0]);
-		facts_add(facts, "node", "driver_loaded", driver, "", "nvml");
-	}
-}
-
 /** Add "running" or "not running" for the process @comm.  In a container the
  *  processes of the host, such as kthreadd, are not visible: no fact. */
 static void add_service(const char *fact, const char *comm, json_t *facts)
@@ -195,7 +170,11 @@ static void add_service(const char *fact, const char *comm, json_t *facts)
 
 void node_fabric_facts(const struct nvml *nvml, json_t *facts)
 {
-	char names[64][64];
+	char *argv[] = { (char *)"nv-fabricmanager", (char *)"--version",
+			 NULL };
+	char version[32] = "", driver[80] = "", names[64][64];
+	struct spawn_status st;
+	struct str out = STR_INIT;
 	size_t n = sysfile_list(names, sizeof(names) / sizeof(*names),
 				NVSWITCHES);
 
@@ -214,5 +193,20 @@ void node_fabric_facts(const struct nvml *nvml, json_t *facts)
 			  sysfile_there("/sys/module/ib_umad") ? "yes" : "no",
 			  "", "/sys/module");
 	}
-	add_version(nvml, facts);
+	/* the versions of the manager and of the driver must be equal */
+	if (spawn_find(argv[0], NULL, 0) &&
+	    spawn_capture(argv, &out, NULL, VERSION_MAX,
+			  clock_now_ns() + NS_PER_S, &st, NULL) == 0 &&
+	    st.exit_code == 0) {
+		inventory_driver_version(str_text(&out), version,
+					 sizeof(version));
+	}
+	str_release(&out);
+	if (version[0] != '\0' &&
+	    NVML_SAYS(nvml, nvmlSystemGetDriverVersion, driver,
+		      sizeof(driver))) {
+		facts_add(facts, "node", "fabric_manager_version", version, "",
+			  argv[0]);
+		facts_add(facts, "node", "driver_loaded", driver, "", "nvml");
+	}
 }

@@ -375,26 +375,6 @@ bool gid_agree(const struct gid_entry *lead, size_t n_lead,
 
 /* ---- the table ---------------------------------------------------------- */
 
-static size_t read_gids(const struct verbs_device *d,
-			struct gid_entry table[GID_MAX])
-{
-	static const uint8_t zero[GID_BYTES];
-	size_t n = 0;
-
-	for (int i = 0; i < GID_MAX; i++) {
-		struct gid_entry *g = &table[n];
-		union ibv_gid gid;
-
-		if (d->v->query_gid(d->ctx, d->port, i, &gid) != 0) {
-			break;
-		}
-		*g = (struct gid_entry){ .index = i };
-		memcpy(g->raw, gid.raw, GID_BYTES);
-		n += memcmp(g->raw, zero, GID_BYTES) != 0;
-	}
-	return n;
-}
-
 /* Describe the settings that decide between GIDs of an Ethernet port; an
  * InfiniBand port uses the first. */
 static void describe_gids(const struct verbs_device *d,
@@ -502,14 +482,21 @@ static int verbs_choose_gid(struct verbs_device *d, const struct spec *spec,
 			    const char **code, struct err *e)
 {
 	struct gid_entry *table = calloc(2 * GID_MAX, sizeof(*table));
+	static const uint8_t zero[GID_BYTES];
 	struct gid_entry *left = table + GID_MAX;
-	size_t n;
+	union ibv_gid gid;
+	size_t n = 0;
 
 	if (table == NULL) {
 		*code = LIMIT_MEMORY;
 		return err_set(e, ENOMEM, "no memory for a GID table");
 	}
-	n = read_gids(d, table);
+	for (int i = 0; i < GID_MAX &&
+			d->v->query_gid(d->ctx, d->port, i, &gid) == 0; i++) {
+		table[n] = (struct gid_entry){ .index = i };
+		memcpy(table[n].raw, gid.raw, GID_BYTES);
+		n += memcmp(table[n].raw, zero, GID_BYTES) != 0;
+	}
 	if (d->ethernet) {
 		describe_gids(d, table, n);
 	}

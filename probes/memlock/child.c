@@ -122,29 +122,6 @@ static int ask_slurm(struct memlock *m, int64_t patience_ns, struct err *e)
 			       spawn_status_text(&st, why, sizeof(why)));
 }
 
-static void say_propagation(struct memlock *m, int64_t patience_ns)
-{
-	struct slurm_limits s;
-	struct memlock_row row;
-	struct err e = { 0 };
-
-	memlock_row_init(m, &row, MEMLOCK_LOGIN, CHECK_PROPAGATION,
-			 "scontrol show config");
-	if (ask_slurm(m, patience_ns, &e) == 0 &&
-	    slurm_config_parse(&m->text, &s, &e) == 0) {
-		STR_COPY(row.code, s.propagates ? CODE_PROPAGATED : CODE_KEPT);
-		snprintf(row.detail, sizeof(row.detail),
-			 "PropagateResourceLimits=%s, "
-			 "PropagateResourceLimitsExcept=%s", s.limits,
-			 s.except[0] != '\0' ? s.except : "(null)");
-	} else if (e.code == ENOENT) {
-		memlock_row_absent(&row, "there is no Slurm here");
-	} else {
-		memlock_row_unknown(&row, &e);
-	}
-	memlock_row_say(m, &row);
-}
-
 json_t *memlock_shell(const char *launcher, const struct spec *s)
 {
 	/* of no context where no job is submitted: the shell is as "here" */
@@ -152,6 +129,9 @@ json_t *memlock_shell(const char *launcher, const struct spec *s)
 	struct memlock m = { .needed_B = needed_bytes(s, 0),
 			     .rows = json_array() };
 	const char *node = getenv("SLURMD_NODENAME");
+	struct slurm_limits limits;
+	struct memlock_row row;
+	struct err e = { 0 };
 
 	if (spec_launcher_is(launcher, LAUNCHER_SLURM)) {
 		/* a command inside a batch script runs in the batch step */
@@ -174,7 +154,22 @@ json_t *memlock_shell(const char *launcher, const struct spec *s)
 		memlock_say_absent(&m, MEMLOCK_LOGIN, CHECK_SOFT,
 				   "no job was submitted from here");
 	}
-	say_propagation(&m, s->quiet ? QUICK_NS : SCONTROL_NS);
+	memlock_row_init(&m, &row, MEMLOCK_LOGIN, CHECK_PROPAGATION,
+			 "scontrol show config");
+	if (ask_slurm(&m, s->quiet ? QUICK_NS : SCONTROL_NS, &e) == 0 &&
+	    slurm_config_parse(&m.text, &limits, &e) == 0) {
+		STR_COPY(row.code,
+			 limits.propagates ? CODE_PROPAGATED : CODE_KEPT);
+		snprintf(row.detail, sizeof(row.detail),
+			 "PropagateResourceLimits=%s, "
+			 "PropagateResourceLimitsExcept=%s", limits.limits,
+			 limits.except[0] != '\0' ? limits.except : "(null)");
+	} else if (e.code == ENOENT) {
+		memlock_row_absent(&row, "there is no Slurm here");
+	} else {
+		memlock_row_unknown(&row, &e);
+	}
+	memlock_row_say(&m, &row);
 	str_release(&m.text);
 	return m.rows;
 }

@@ -365,16 +365,36 @@ struct model {
 	int64_t seed;
 	bool crowded;	/* pairs that share a NIC run at the same time */
 	bool ports;	/* RDMA between ports, inside a node too */
+	/* as it travels */
+	json_t *nodes;
+	const char *text;	/* of the drill */
+	int layer;		/* enum drill_layer */
+	bool pxn;
+};
+
+#define MODEL(member, key, ...) FIELD(model, member, key, __VA_ARGS__)
+
+static const struct field model_fields[] = {
+	MODEL(nodes, "nodes", ARRAY, 0, SPEC_MAX_NODES, "of the run"),
+	MODEL(text, "drill", LINK, 0, 0, "what is broken"),
+	MODEL(layer, "layer", INT, DRILL_TCP, DRILL_NCCL, "of the transport"),
+	MODEL(seed, "seed", INT, INT64_MIN + 1, INT64_MAX, "of the noise"),
+	MODEL(pxn, "pxn", BOOL, 0, 0, "NICs of other GPUs are used"),
+	MODEL(crowded, "crowded", BOOL, 0, 0, "pairs share a NIC"), { 0 }
 };
 
 json_t *model_json(const json_t *nodes, const char *drill_text,
 		   enum drill_layer layer, uint64_t seed, const struct pass *p)
 {
-	return json_pack("{s:o,s:s,s:i,s:I,s:b,s:b}", "nodes",
-			 model_nodes_json(nodes), "drill", drill_text,
-			 "layer", (int)layer, "seed", (json_int_t)seed,
-			 "pxn", p->pxn, "crowded",
-			 p->schedule == SCHEDULE_PARALLEL);
+	const struct model m = {
+		.nodes = model_nodes_json(nodes), .text = drill_text,
+		.layer = (int)layer, .seed = (int64_t)seed, .pxn = p->pxn,
+		.crowded = p->schedule == SCHEDULE_PARALLEL,
+	};
+	json_t *json = schema_json(model_fields, &m);
+
+	json_decref(m.nodes);
+	return json;
 }
 
 void model_free(struct model *m)
@@ -389,25 +409,16 @@ void model_free(struct model *m)
 struct model *model_new(const json_t *j, struct err *e)
 {
 	struct model *m = calloc(1, sizeof(*m));
-	const char *drill = json_string_value(json_object_get(j, "drill"));
-	const json_t *nodes = json_get_array(j, "nodes", SPEC_MAX_NODES, e);
-	int64_t layer = DRILL_NCCL;
-	bool pxn = false;
 
-	if (m == NULL || drill == NULL || nodes == NULL ||
-	    model_nodes_read(&m->layout, nodes, e) < 0 ||
-	    drill_parse(drill, strlen(drill), &m->drill, e) < 0 ||
-	    json_get_int(j, "seed", INT64_MIN + 1, INT64_MAX, &m->seed, e) <
-		    0 ||
-	    json_get_int(j, "layer", DRILL_TCP, DRILL_NCCL, &layer, e) < 0 ||
-	    json_get_bool(j, "pxn", &pxn, e) < 0 ||
-	    json_get_bool(j, "crowded", &m->crowded, e) < 0) {
+	if (m == NULL || schema_read(model_fields, m, j, e) < 0 ||
+	    model_nodes_read(&m->layout, m->nodes, e) < 0 ||
+	    drill_parse(m->text, strlen(m->text), &m->drill, e) < 0) {
 		model_free(m);
 		return NULL;
 	}
-	m->ports = layer == DRILL_VERBS || layer == DRILL_VERBS_GPU;
-	drill_settle(&m->drill, (enum drill_layer)layer, getenv);
-	if (pxn) {
+	m->ports = m->layer == DRILL_VERBS || m->layer == DRILL_VERBS_GPU;
+	drill_settle(&m->drill, (enum drill_layer)m->layer, getenv);
+	if (m->pxn) {
 		drill_allow_pxn(&m->drill);
 	}
 	return m;

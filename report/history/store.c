@@ -235,28 +235,6 @@ static bool ends_with(int fd, off_t size, const struct str *text)
 	return is;
 }
 
-/** Write @text at @at; the file is as it was if that fails. */
-static int write_at(int fd, off_t at, const struct str *text, struct err *e)
-{
-	const char *from = str_text(text);
-	size_t done = 0;
-	ssize_t n = 0;
-
-	while (done < text->len &&
-	       ((n = pwrite(fd, from + done, text->len - done,
-			    at + (off_t)done)) > 0 || errno == EINTR)) {
-		done += n > 0 ? (size_t)n : 0;
-	}
-	if (done == text->len && fsync(fd) == 0) {
-		return 0;
-	}
-	err_set(e, errno, "cannot write it");
-	if (ftruncate(fd, at) < 0) {
-		return -1;	/* whoever is next completes the line */
-	}
-	return -1;
-}
-
 /** The same below the lock of the file @fd. */
 static int append(int fd, const struct summary *s, size_t n, struct err *e)
 {
@@ -264,6 +242,8 @@ static int append(int fd, const struct summary *s, size_t n, struct err *e)
 	struct str text = STR_INIT, all = STR_INIT;
 	struct stat st;
 	char last = '\n';
+	size_t done = 0;
+	ssize_t put = 0;
 	int rc = 0;
 
 	/* the end as it is now, which another process may have moved */
@@ -286,7 +266,19 @@ static int append(int fd, const struct summary *s, size_t n, struct err *e)
 	if (text.failed || all.failed) {
 		rc = err_set(e, ENOMEM, "cannot write it");
 	} else if (!ends_with(fd, st.st_size, &text)) {
-		rc = write_at(fd, st.st_size, &all, e);
+		while (done < all.len &&
+		       ((put = pwrite(fd, str_text(&all) + done,
+				      all.len - done,
+				      st.st_size + (off_t)done)) > 0 ||
+			errno == EINTR)) {
+			done += put > 0 ? (size_t)put : 0;
+		}
+		if (done < all.len || fsync(fd) < 0) {
+			rc = err_set(e, errno, "cannot write it");
+			/* the file is as it was; where that fails, the next
+			 * process completes the line */
+			rc = ftruncate(fd, st.st_size) < 0 ? -1 : rc;
+		}
 	}
 	str_release(&text);
 	str_release(&all);

@@ -349,30 +349,6 @@ static const char *result(const struct all_step *s)
 						      s->verdict.status);
 }
 
-/** "56 pass, 1.2 s", or why there is nothing. */
-static void add_cells(const struct all_step *s, struct str *out)
-{
-	const char *comma = "";
-
-	if (s->row.outcome != OUTCOME_OK) {
-		str_add(out, s->row.detail);
-		return;
-	}
-	for (unsigned i = 1; i <= CELL_CLASSES; i++) {
-		unsigned c = i % CELL_CLASSES;	/* not_run comes last */
-
-		if (s->verdict.cells[c] > 0) {
-			str_addf(out, "%s%s %s", comma,
-				 UNITS_COUNT(s->verdict.cells[c]),
-				 cell_class_name(c));
-			comma = ", ";
-		}
-	}
-	if (isfinite(s->row.wall_s)) {
-		str_addf(out, "%s%.1f s", comma, s->row.wall_s);
-	}
-}
-
 /** Put the steps into @t. */
 static void list_steps(const struct all *all, struct table *t)
 {
@@ -387,12 +363,27 @@ static void list_steps(const struct all *all, struct table *t)
 			     .bare = true };
 	for (size_t i = 0; i < all->n; i++) {
 		const struct all_step *s = &all->steps[i];
+		const bool ok = s->row.outcome == OUTCOME_OK;
 		struct str text = STR_INIT;
 
 		table_add(t, s->row.rung);
 		table_add(t, result(s));
 		table_addf(t, "%zu", s->verdict.n);
-		add_cells(s, &text);
+		/* "56 pass, 1.2 s", or why there is nothing */
+		str_add(&text, ok ? "" : s->row.detail);
+		for (unsigned k = 1; ok && k <= CELL_CLASSES; k++) {
+			unsigned c = k % CELL_CLASSES;	/* not_run comes last */
+
+			if (s->verdict.cells[c] > 0) {
+				str_addf(&text, "%s%s %s", text.len ? ", " : "",
+					 UNITS_COUNT(s->verdict.cells[c]),
+					 cell_class_name(c));
+			}
+		}
+		if (ok && isfinite(s->row.wall_s)) {
+			str_addf(&text, "%s%.1f s", text.len ? ", " : "",
+				 s->row.wall_s);
+		}
 		table_add(t, str_text(&text));
 		t->text.failed |= text.failed;
 		str_release(&text);
@@ -427,20 +418,6 @@ static int below(const struct judged *j, int width, enum term_style style,
 	return 0;
 }
 
-/** The tables of the step in the directory @path, if it has any; its rows are
- *  read again. */
-static void add_step_tables(const char *path, struct str *out)
-{
-	const struct judged_ask ask = { .reference = "" };
-	struct judged *step;
-
-	if (kind_of(path)->tables &&
-	    judged_make(path, NULL, &ask, &step, NULL) >= 0) {
-		html_tables(step, "h3", out);
-		judged_free(step);
-	}
-}
-
 /** The pictures, tables and words of a step. */
 static void add_step(const struct all_step *s, const char *dir,
 		     struct str *out)
@@ -449,8 +426,10 @@ static void add_step(const struct all_step *s, const char *dir,
 		"heatmap-nodes.svg", "heatmap-bw.svg", "heatmap-lat.svg",
 		"curves.svg", "bars.svg", NULL
 	};
+	const struct judged_ask ask = { .reference = "" };
 	char name[64], path[PATH_MAX], *text;
 	const char *rung = s->row.rung;
+	struct judged *step;
 
 	str_add(out, "<h2 id=\"");
 	html_text(out, rung);
@@ -463,7 +442,12 @@ static void add_step(const struct all_step *s, const char *dir,
 		for (int k = 0; pictures[k]; k++) {
 			html_picture(path, pictures[k], rung, out);
 		}
-		add_step_tables(path, out);
+		/* its tables: the rows are read again */
+		if (kind_of(path)->tables &&
+		    judged_make(path, NULL, &ask, &step, NULL) >= 0) {
+			html_tables(step, "h3", out);
+			judged_free(step);
+		}
 		str_add(out, "<p><a href=\"");
 		html_text(out, rung);
 		str_add(out, "/report.html\">The full report of ");

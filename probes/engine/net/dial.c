@@ -186,29 +186,12 @@ static void look(uv_timer_t *clock)
 	}
 }
 
-/* Nobody has won: the most telling reason. */
-static void tell_why(const struct dial *d, struct err *e)
-{
-	const struct attempt *t = &d->all[0];
-
-	for (int i = 0; i < d->begun; i++) {
-		if (d->all[i].why.code == EPROTO) {
-			t = &d->all[i];
-			break;
-		}
-	}
-	*e = t->why;
-	if (d->n > 1) {
-		err_set(e, t->why.code, "%s; none of %d addresses works",
-			t->why.text, d->n);
-	}
-}
-
 int door_dial(char addrs[][NET_ADDR_TEXT], int n, struct auth *a,
 	      const uint8_t task[AUTH_ID_BYTES], struct auth_session *s,
 	      int64_t connect_ns, int64_t deadline_ns, struct err *e)
 {
 	struct dial *d = calloc(1, sizeof(*d));
+	const struct err *why;
 	int fd, rc;
 
 	if (d == NULL || (rc = uv_loop_init(&d->loop)) < 0) {
@@ -241,7 +224,18 @@ int door_dial(char addrs[][NET_ADDR_TEXT], int n, struct auth *a,
 	uv_loop_close(&d->loop);
 	fd = d->fd;
 	if (fd < 0 && d->begun > 0 && e != NULL) {
-		tell_why(d, e);
+		/* no connection: the most telling reason */
+		why = &d->all[0].why;
+		for (int i = 0; i < d->begun && why->code != EPROTO; i++) {
+			why = d->all[i].why.code == EPROTO ? &d->all[i].why :
+							     why;
+		}
+		*e = *why;
+		if (d->n > 1) {
+			err_set(e, why->code,
+				"%s; none of %d addresses works", why->text,
+				d->n);
+		}
 	}
 	free(d);
 	return fd;
