@@ -114,7 +114,9 @@ static const struct field run_fields[] = {
 	RUN(launcher, LINK, 0), RUN(started_utc, LINK, 0),
 	RUN(shell, ARRAY, 0), RUN_PART(whole), RUN(expect, ARRAY, 0),
 	RUN(drill_text, LINK, 0), RUN_PART(retest), RUN(ended_utc, LINK, 0),
-	RUN(stop_reason, LINK, 0), RUN(job_end, LINK, 0),
+	FIELD(run_file, stop_reason, "stop_reason", LINK, 0, 0, "",
+	      .optional = FIELD_KEPT),
+	RUN(job_end, LINK, 0),
 	RUN(transport, LINK, 0), RUN(schedule, LINK, 0),
 	RUN(nodes, ARRAY, 0), RUN(environment, OBJECT, 0),
 	RUN(settings, OBJECT, 0), RUN(notes, ARRAY, 0),
@@ -188,7 +190,8 @@ static const struct field entry_fields[] = {
 	ENTRY_AS(nics, "nics", INT, 1, GPUS_MOST), ENTRY(parts, ARRAY, 0),
 	/* of --resume */
 	ENTRY(utc, LINK, 0), ENTRY(argv, ARRAY, 0), ENTRY(version, LINK, 0),
-	ENTRY(stopped, LINK, 0), { 0 }
+	FIELD(run_entry, stopped, "stopped", LINK, 0, 0, "",
+	      .optional = FIELD_KEPT), { 0 }
 };
 
 json_t *run_entry_json(const struct run_entry *r)

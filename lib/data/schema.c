@@ -447,6 +447,10 @@ json_t *schema_json(const struct field *fields, const void *obj)
 				  f->optional != FIELD_REQUIRED &&
 				  is_none(f, obj);
 
+		if (f->kind == FIELD_LINK && f->optional == FIELD_KEPT &&
+		    *(const char *const *)((const char *)obj + f->at) == NULL) {
+			continue;	/* "" is written, NULL is not */
+		}
 		if ((f->size > 0 || f->kind == FIELD_FORMAT) &&
 		    !(none && f->optional == FIELD_OMITTED) &&
 		    json_object_set_new(json, f->name, none ? json_null() :
