@@ -263,12 +263,11 @@ check-all: check
 	@-.ci/deps chromium poppler-utils
 	@-$(MAKE) --no-print-directory deps-release
 	@tests/run ssh unit hang page packaging
-	@tests/run cli@san copies@san cluster@san jobs@san robust@san ssh@san ping@san drill@san \
-		security@san
+	@COMMANDS=all tests/run cli@san copies@san cluster@san jobs@san robust@san \
+		ssh@san ping@san drill@san security@san
 	@CASES=5000 tests/run verdict
 	@tests/run verdict@san
 	@CASES=all tests/run hostile rdma drill golden robust:place robust:limits jobs
-	@COMMANDS=all tests/run cli
 	@GRID=all tests/run grid
 	@IMAGE_S=40 tests/run cluster:boot
 	@tests/run lost

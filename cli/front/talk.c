@@ -22,21 +22,14 @@
 
 #define DEFAULT_WIDTH 80
 
-static bool no_color(void)
-{
-	const char *text = getenv("NO_COLOR");
-
-	return text && text[0];
-}
-
 bool screen_color(const struct spec *s)
 {
-	const char *term = getenv("TERM");
+	const char *term = getenv("TERM"), *none = getenv("NO_COLOR");
 
 	if (s->color != WHEN_AUTO) {
 		return s->color == WHEN_ALWAYS;
 	}
-	return isatty(STDOUT_FILENO) && !no_color() &&
+	return isatty(STDOUT_FILENO) && !(none && none[0]) &&
 	       term && strcmp(term, "dumb") != 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * --diagnose: test failed pairs again, layer by layer and setting by setting.
+ * --diagnose: test failed and slow pairs again, layer by layer and setting by
+ * setting.
  * Each step is a small run of its own below DIR/diagnose;
  * report/judge/diagnose.h lists the steps and their meaning.
  */
@@ -134,7 +135,7 @@ static const char *const not_theirs[] = {
 	"transport", "pairs", "sample", "compare", "diagnose", "test-timeout",
 	"minbytes", "maxbytes", "stepfactor", "iters", "warmup-iters", "bidi",
 	"schedule", "nccl-lib", "pxn", "force-net", "production-settings",
-	"reference", NULL
+	"reference", "layer", NULL
 };
 /** The same again but for the pairs, and one at a time. */
 static const char *const not_again[] = {
@@ -182,7 +183,7 @@ static int run_step(struct diagnosis *d, struct err *e)
 	/* the top may go by another name */
 	bool own = s->option == top->option || diagnose_is_knob(s);
 	const char *command = own ? top->command : s->command;
-	const char *options[5] = { own ? top->option : s->option };
+	const char *options[6] = { own ? top->option : s->option };
 	struct str pairs = STR_INIT;
 	struct step step = {
 		.command = command, .name = s->name, .options = options,
@@ -199,8 +200,16 @@ static int run_step(struct diagnosis *d, struct err *e)
 		/* a test that only fails next to others must not fail here */
 		options[n++] = "--schedule=serial";
 	}
-	if (s->ports && spec_transport_is(d->run.transport, XPORT_MODEL)) {
-		options[n++] = "--transport=sim";
+	if (diagnose_is_knob(s) && s->option &&
+	    spec_transport_is(d->run.transport, XPORT_SETTINGS)) {
+		options[n++] = s->option;
+	}
+	if (!own && spec_transport_is(d->run.transport, XPORT_MODEL) &&
+	    s->rate) {
+		options[s->ports ? n++ : 0] = "--transport=sim";
+		if (!s->ports) {
+			options[n++] = "--layer=tcp";
+		}
 	}
 	d->place.deadline_ns = until < d->deadline_ns ? until : d->deadline_ns;
 	step_run(&d->place, &step, &end);
@@ -217,6 +226,12 @@ static int run_step(struct diagnosis *d, struct err *e)
 	}
 	if (untried == d->n) {
 		talk("diagnose: %s: not tried: %s", s->name, d->rows[0].detail);
+	} else if (d->rows[0].bw_GB_s > 0) {
+		talk("diagnose: %s: %zu of %zu pairs pass, %s:%lld -> "
+		     "%s:%lld at %.1f GB/s", s->name, ok, d->n,
+		     d->rows[0].src_node, (long long)d->rows[0].src_gpu,
+		     d->rows[0].dst_node, (long long)d->rows[0].dst_gpu,
+		     d->rows[0].bw_GB_s);
 	} else {
 		talk("diagnose: %s: %zu of %zu pairs pass", s->name, ok, d->n);
 	}
@@ -232,7 +247,7 @@ static int undo(struct diagnosis *d, struct err *e)
 	const size_t tried = d->n;
 	int rc = 0;
 
-	s.name = diagnose_undone_name(d->step, name, sizeof(name));
+	s.name = diagnose_undone_name(d->step->name, name, sizeof(name));
 	d->step = &s;
 	d->n = 0;
 	for (size_t i = 0; i < tried; i++) {
@@ -241,7 +256,7 @@ static int undo(struct diagnosis *d, struct err *e)
 			(int)row->src_rank, (int)row->dst_rank
 		};
 
-		if (row->outcome == OUTCOME_OK) {
+		if (diagnose_helps(&d->run, row)) {
 			diagnose_row_init(&d->run, &s, &pair, &d->rows[d->n]);
 			clock_utc(d->rows[d->n++].start_utc);
 		}
@@ -282,6 +297,39 @@ static int take_step(struct diagnosis *d, const struct diagnose_step *s,
 	       diagnose_is_knob(s) ? undo(d, e) : 0;
 }
 
+/** For each slow pair, try the settings that raised its rate together: two of
+ *  them, then more, until it is not slow. */
+static int combine(struct diagnosis *d, struct err *e)
+{
+	struct diagnose_step s;
+	int rc = 0;
+
+	for (size_t i = 0; i < d->pairs.n; i++) {
+		bool helps = false;
+
+		for (size_t n = 2; rc == 0 && !helps && !d->place.stopped &&
+				   diagnose_combine(&d->run, &d->pairs.list[i],
+						    n, &s); n++) {
+			struct str name = STR_INIT;
+
+			for (int k = 0; s.env[k]; k++) {
+				str_addf(&name, "%s%s", k ? "+" : "", s.env[k]);
+			}
+			s.name = str_text(&name);
+			diagnose_row_init(&d->run, &s, &d->pairs.list[i],
+					  d->rows);
+			clock_utc(d->rows->start_utc);
+			d->step = &s;
+			d->n = 1;
+			rc = run_step(d, e);
+			helps = rc == 0 && diagnose_helps(&d->run, d->rows);
+			rc = helps ? undo(d, e) : rc;
+			str_release(&name);
+		}
+	}
+	return rc;
+}
+
 /** The top first: what passes now needs no other step. */
 static int take_steps(struct diagnosis *d, struct err *e)
 {
@@ -294,7 +342,7 @@ static int take_steps(struct diagnosis *d, struct err *e)
 			rc = take_step(d, s, e);
 		}
 	}
-	return rc;
+	return rc < 0 ? rc : combine(d, e);
 }
 
 static int run(struct step_place *place, struct err *e)

@@ -328,24 +328,29 @@ extern const struct schema schema_step;
 #define DIAGNOSE_LAYER "rung"	/* a test of one layer */
 #define DIAGNOSE_KNOB "knob"	/* the run's own test with a setting changed */
 
-/** One line of diagnose.csv: one failed pair in one test of its layers. */
+/** One line of diagnose.csv: one pair, failed or slow or compared with that, in
+ *  one test of its layers. */
 #define DIAGNOSE_COLUMNS(TEXT, INT, REAL, OUTCOME)                             \
-	INT(src_rank, "one rank of the pair that failed") \
+	INT(src_rank, "one rank of the pair that failed or is slow, or of a " \
+	    "good pair to compare with") \
 	TEXT(src_node, 64, "its node") \
 	INT(src_gpu, "index of its GPU on the node") \
 	INT(dst_rank, "the other rank") \
 	TEXT(dst_node, 64, "its node") \
 	INT(dst_gpu, "index of its GPU on the node") \
 	TEXT(kind, 8, "rung: test of one layer; knob: test of one setting") \
-	TEXT(step, 64, "name of the layer or setting") \
-	TEXT(dir, 96, "run directory of this test, relative to this one") \
+	TEXT(step, 200, "name of the layer or setting") \
+	TEXT(dir, 240, "run directory of this test, relative to this one") \
 	OUTCOME(outcome, \
 		"worse outcome of both directions, as in results.csv") \
 	TEXT(code, 48, "type of failure, one word") \
 	TEXT(detail, 400, "the failure in one sentence, or why it was not " \
 	     "tested") \
 	REAL(wall_s, "duration of this test for all pairs, seconds") \
-	TEXT(start_utc, 32, "start time, RFC 3339")
+	TEXT(start_utc, 32, "start time, RFC 3339") \
+	REAL(bw_GB_s, \
+	     "fastest rate from src to dst, 10^9 bytes per second") \
+	REAL(expected_GB_s, "expected rate of the link, 10^9 bytes per second")
 struct diagnose_row {
 	RECORD_FIELDS(DIAGNOSE_COLUMNS)
 };

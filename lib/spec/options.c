@@ -111,6 +111,11 @@ static const struct spec_word memory_words[] = {
 	[MEMORY_GPU] = WORD("gpu"),
 	WORDS_END
 };
+static const struct spec_word layer_words[] = {
+	[LAYER_AUTO] = WORD("auto"),
+	[LAYER_TCP] = WORD("tcp"),
+	WORDS_END
+};
 /* As in dtypes and redops of probes/collective/collective.c. */
 static const struct spec_word dtype_words[] = {
 	WORD("int8"), WORD("uint8"), WORD("int32"), WORD("uint32"),
@@ -386,7 +391,7 @@ const struct spec_option spec_options[] = {
 	{ .name = "diagnose", .type = SPEC_FLAG, .commands = SPEC_CMD_P2P,
 	  FIELD(diagnose), .resumed = SPEC_LIMITS,
 	  .brief = SPEC_CMD_P2P,
-	  .help = "Retest failed pairs layer by layer to find the cause" },
+	  .help = "Retest failed and slow pairs layer by layer" },
 	{ .name = "test-timeout", .heading = "Limits and scope",
 	  .was = "timeout", .type = SPEC_DURATION,
 	  .commands = SWEEP | SPEC_CMD_PING | SPEC_CMD_GPU | PLAN,
@@ -458,6 +463,9 @@ const struct spec_option spec_options[] = {
 	  FIELD(seed),
 	  .min = 0, .max = INT64_MAX,
 	  .help = "Random seed of data, samples and simulated clusters" },
+	{ .name = "layer", .type = SPEC_CHOICE, .commands = SPEC_CMD_P2P,
+	  FIELD(layer), .words = layer_words,
+	  .help = "Layer that the simulated pairs are: tcp, or what jobs use" },
 	{ .name = "strict", .type = SPEC_FLAG, .commands = WHERE | NODE,
 	  FIELD(strict),
 	  .resumed = SPEC_LIMITS,

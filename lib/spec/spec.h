@@ -26,6 +26,8 @@ enum spec_fabric { FABRIC_AUTO, FABRIC_ANY, FABRIC_RAIL_ONLY };
 enum spec_when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
 enum spec_op { OP_WRITE, OP_SEND, OP_READ };
 enum spec_memory { MEMORY_HOST, MEMORY_GPU };
+/** Layer that a simulated run stands for; the others are those of a drill. */
+enum spec_layer { LAYER_AUTO, LAYER_TCP };
 enum spec_jobs { JOBS_ONE, JOBS_PAIRS };
 enum spec_stat { STAT_BEST, STAT_MIN, STAT_AVG, STAT_MAX };
 enum spec_register { REGISTER_NONE, REGISTER_SYMMETRIC };
@@ -85,6 +87,7 @@ struct spec {
 	bool force_net;		/* inside a node as between nodes */
 	int64_t nic_choice;	/* enum spec_nic_choice */
 	bool pxn;		/* NCCL may go by way of another GPU */
+	int64_t layer;		/* enum spec_layer; of sim */
 	bool no_follow_up;	/* leave open what all tests leave open */
 	bool diagnose;		/* test the layers of failed pairs */
 	bool production_settings;	/* NCCL's own patience with the dead */

@@ -178,13 +178,6 @@ static void tell_latency(struct xport_result *r, double *v, size_t n,
 	}
 }
 
-/* Called between pings: reading the clock is part of none of them. */
-static bool enough(size_t n, int64_t since_ns, int64_t most_ns)
-{
-	return n > 0 &&
-	       clock_raw_ns() - since_ns > (n < PINGS_MIN ? most_ns : PINGS_NS);
-}
-
 static int send_pings(struct xport_link *l, const struct xport_cell *c,
 		      int64_t deadline_ns, struct xport_result *r)
 {
@@ -217,7 +210,10 @@ static int send_pings(struct xport_link *l, const struct xport_cell *c,
 			if (at[1].ns == 0 && n >= PINGS_MIN / 2) {
 				at[1] = moment_now();
 			}
-			if (enough(n, at[0].ns, most)) {
+			/* reading the clock is part of no ping */
+			if (n > 0 && clock_raw_ns() - at[0].ns >
+					     (n < PINGS_MIN ? most :
+							      PINGS_NS)) {
 				break;
 			}
 			start = clock_ticks();

@@ -163,11 +163,6 @@ void ping_engine_deaf(struct ping_engine *g)
 	g->deaf = g->tail;
 }
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* The next path of the round that is due; PING_NONE, with the time when one
  * will be. */
 static uint32_t next_first(struct ping_engine *g, int64_t now_ns,
@@ -206,12 +201,12 @@ uint32_t ping_engine_next(struct ping_engine *g, int64_t now_ns,
 	if (g->again.n == 0) {
 		path = next_first(g, now_ns, &due_ns);
 		if (path == PING_NONE) {
-			*wake_ns = earlier(due_ns, *wake_ns);
+			*wake_ns = due_ns < *wake_ns ? due_ns : *wake_ns;
 			return PING_NONE;
 		}
 	}
 	if (g->free_ns > now_ns) {
-		*wake_ns = earlier(g->free_ns, *wake_ns);
+		*wake_ns = g->free_ns < *wake_ns ? g->free_ns : *wake_ns;
 		return PING_NONE;
 	}
 	g->second = false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -35,18 +36,13 @@ struct ways {
 	bool gdr;
 };
 
-static double least(double a, double b)
-{
-	return a < b ? a : b;
-}
-
 /** GB/s from the device at @p up to its CPU, or to the first @n switches. */
 static double up_GB_s(const struct nccl_place *p, int n)
 {
 	double GB_s = p->GB_s;
 
 	for (int i = n; i < p->n; i++) {
-		GB_s = least(GB_s, p->at[i].GB_s);
+		GB_s = fmin(GB_s, p->at[i].GB_s);
 	}
 	return GB_s;
 }
@@ -73,13 +69,13 @@ static struct affinity_path path_of(const struct ways *w,
 	if (common > 0) {
 		p.way = common == gpu->n && common == nic->n ? WAY_PIX :
 							       WAY_PXB;
-		p.GB_s = least(up_GB_s(gpu, common), up_GB_s(nic, common));
+		p.GB_s = fmin(up_GB_s(gpu, common), up_GB_s(nic, common));
 		return p;
 	}
-	p.GB_s = least(cpu_GB_s(w, gpu), up_GB_s(nic, 0));
+	p.GB_s = fmin(cpu_GB_s(w, gpu), up_GB_s(nic, 0));
 	if (gpu->cpu != nic->cpu) {
 		p.way = WAY_SYS;
-		p.GB_s = least(p.GB_s, w->sys_GB_s);
+		p.GB_s = fmin(p.GB_s, w->sys_GB_s);
 	}
 	return p;
 }
@@ -317,9 +313,9 @@ static void adjust(struct affinity *a, const struct ways *w, int gpu,
 		}
 		if (!w->gdr && path->way < WAY_PHB) {
 			path->way = w->c2c_GB_s > 0 ? WAY_P2C : WAY_PHB;
-			path->GB_s = least(least(cpu_GB_s(w, at),
-						 up_GB_s(&list[i].place, 0)),
-					   list[i].rate_Gb_s / 8);
+			path->GB_s = fmin(fmin(cpu_GB_s(w, at),
+					       up_GB_s(&list[i].place, 0)),
+					  list[i].rate_Gb_s / 8);
 		}
 	}
 }
@@ -338,7 +334,7 @@ static void add_paths(struct affinity *a, const struct ways *w, int gpu,
 		}
 		path = &a->paths[gpu][number[i]];
 		*path = path_of(w, at, &list[i].place);
-		path->GB_s = least(path->GB_s, GB_s > 0 ? GB_s : NIC_GB_s);
+		path->GB_s = fmin(path->GB_s, GB_s > 0 ? GB_s : NIC_GB_s);
 	}
 	adjust(a, w, gpu, at, list, number, n);
 }

@@ -110,14 +110,6 @@ static bool ask_can_test(const struct ask_plan *a, int x, int y)
 	       a->ops->works(a->ctx, x) && a->ops->works(a->ctx, y);
 }
 
-/** Returns true if the test of @x with @y touches @p in either direction. */
-static bool joins(const struct ask_plan *a, const struct part *p, int x,
-		  int y)
-{
-	return part_touches(&a->l->cluster, p, x, y) ||
-	       part_touches(&a->l->cluster, p, y, x);
-}
-
 /**
  * Returns true if @y is a sound partner for testing suspect @s at @x: no other
  * finding touches the test, and no alternative of @s is only at the partner,
@@ -134,8 +126,10 @@ static bool ask_is_sound(const struct ask_plan *a, const struct ask_suspect *s,
 
 		for (int k = 0; k < t->n && !meant; k++) {
 			const struct part *p = &t->parts[k];
+			bool joins = part_touches(&a->l->cluster, p, x, y) ||
+				     part_touches(&a->l->cluster, p, y, x);
 
-			if (t != s ? joins(a, p, x, y) :
+			if (t != s ? joins :
 				     !part_is(&t->parts[0], PART_OF_LEAVES) &&
 				     !part_scopes[p->kind].two &&
 				     part_has(&a->l->cluster, p, y) &&

@@ -18,12 +18,16 @@ const char *const drill_layers[] = {
 	[DRILL_NCCL] = "nccl", NULL
 };
 
-enum drill_layer drill_layer_of(const char *transport, bool ports, bool gpu)
+enum drill_layer drill_layer_of(const char *transport, bool ports,
+				const struct spec *s)
 {
 	int layer = str_index(drill_layers, transport);
 
 	if (ports) {
-		return gpu ? DRILL_VERBS_GPU : DRILL_VERBS;
+		return s->memory == MEMORY_GPU ? DRILL_VERBS_GPU : DRILL_VERBS;
+	}
+	if (s->layer == LAYER_TCP) {
+		return DRILL_TCP;
 	}
 	return layer >= 0 ? (enum drill_layer)layer : DRILL_NCCL;
 }

@@ -129,9 +129,10 @@ void drill_release(struct drill *d);
 /** With PXN bytes change the rail inside a node: cross_rail touches nothing. */
 void drill_allow_pxn(struct drill *d);
 
-/** The layer of a run: its transport, whether its ranks are HCA ports, and
- *  whether their buffers are on GPUs. */
-enum drill_layer drill_layer_of(const char *transport, bool ports, bool gpu);
+/** The layer of a run: its @transport, whether its ranks are HCA @ports, and
+ *  what @s says of their buffers and of the layer of a simulated run. */
+enum drill_layer drill_layer_of(const char *transport, bool ports,
+				const struct spec *s);
 
 /** Leave what is there in a run of @layer, where @env (getenv, or NULL: no
  *  environment) knows the variables. */

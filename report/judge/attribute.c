@@ -239,6 +239,7 @@ void witness_hear(const struct run *run, const struct part *p,
 	part_foreach_cell(run, p, at) {
 		unsigned class = run->cells[at].class;
 
+		w->follow += follow_has(run, at) && run_measured(class);
 		if (class >= CELL_CLASSES || !witness_is_bad(run, about, at)) {
 			continue;
 		}

@@ -3,23 +3,21 @@
 #include "report/judge/diagnose.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "report/judge/tell.h"
 #include "report/model/part.h"
 #include "report/model/run.h"
 
 /* ---- diagnose steps ------------------------------------------------------ */
 
-/** Returns the row of @s for the pair, NULL = none yet; only the name of @s is
- *  read. */
-static const struct diagnose_row *
-diagnose_row_of(const struct run *run, const struct diagnose_step *s,
-		int src, int dst)
+const struct diagnose_row *diagnose_row_of(const struct run *run,
+					   const struct diagnose_step *s,
+					   int src, int dst)
 {
 	for (size_t i = 0; i < run->n_diagnose; i++) {
 		const struct diagnose_row *r = &run->diagnose[i];
@@ -30,6 +28,124 @@ diagnose_row_of(const struct run *run, const struct diagnose_step *s,
 		}
 	}
 	return NULL;
+}
+
+/** A rate is kept if it is at least this share of the rate of a good pair or of
+ *  what the link carries; by sockets, whose rate varies, at least the other. */
+#define RATE_KEPT	  CELLS_LINE_RATIO
+#define RATE_KEPT_SOCKETS 0.7
+/** A setting that raises the rate by less does not count. */
+#define RATE_RAISED	  1.1
+
+static unsigned class_of(const struct run *run, int src, int dst)
+{
+	return run->cells[run_at(run, src, dst)].class;
+}
+
+/** Return true if the pairs take the same kind of path. */
+static bool is_like(const struct run *run, int src, int dst, int other_src,
+		    int other_dst)
+{
+	const struct cluster_rank *r = run->ranks;
+
+	return cluster_path(&run->cluster, src, dst) ==
+		       cluster_path(&run->cluster, other_src, other_dst) &&
+	       (r[src].nic == r[dst].nic) ==
+		       (r[other_src].nic == r[other_dst].nic);
+}
+
+const struct diagnose_row *diagnose_good(const struct run *run,
+					 const struct diagnose_step *s,
+					 int src, int dst)
+{
+	for (size_t i = 0; i < run->n_diagnose; i++) {
+		const struct diagnose_row *r = &run->diagnose[i];
+
+		if (strcmp(r->step, s->name) == 0 && r->bw_GB_s > 0 &&
+		    r->outcome == OUTCOME_OK &&
+		    class_of(run, (int)r->src_rank, (int)r->dst_rank) ==
+			    CELL_PASS &&
+		    is_like(run, src, dst, (int)r->src_rank,
+			    (int)r->dst_rank)) {
+			return r;
+		}
+	}
+	return NULL;
+}
+
+/** The rate that @src -> @dst should have in @s, GB/s: that of a good pair, or
+ *  of its link; of the top also the expected rate of the cell, or the usual
+ *  rate.  NAN: not known. */
+static double should_be(const struct run *run, const struct diagnose_step *s,
+			int src, int dst)
+{
+	const struct diagnose_row *good = diagnose_good(run, s, src, dst);
+	const struct diagnose_row *own = diagnose_row_of(run, s, src, dst);
+	const struct cell *c = &run->cells[run_at(run, src, dst)];
+
+	return good			     ? good->bw_GB_s :
+	       own && own->expected_GB_s > 0 ? own->expected_GB_s :
+	       s != diagnose_top(run)	     ? NAN :
+	       c->expected_GB_s > 0	     ? (double)c->expected_GB_s :
+					       run->slow[c->path].median_GB_s;
+}
+
+int diagnose_keeps(const struct run *run, const struct diagnose_step *s,
+		   int src, int dst)
+{
+	const struct diagnose_row *r = diagnose_row_of(run, s, src, dst);
+	const struct diagnose_step *top = diagnose_top(run);
+	const struct diagnose_row *above;
+	double kept = s->base == BASE_TCP && !run_is_model(run) ?
+			      RATE_KEPT_SOCKETS : RATE_KEPT;
+	double full = should_be(run, s, src, dst);
+
+	if (!r || r->outcome != OUTCOME_OK || !(r->bw_GB_s > 0)) {
+		return -1;
+	}
+	if (full > 0) {
+		return r->bw_GB_s >= kept * full;
+	}
+	/* nothing is known of the link, but it carries more than the top */
+	above = diagnose_row_of(run, top, src, dst);
+	return s != top && above && kept * r->bw_GB_s >= above->bw_GB_s ? 1 :
+									  -1;
+}
+
+const struct diagnose_step *diagnose_lost(const struct run *run, int src,
+					  int dst)
+{
+	const struct diagnose_step *top = diagnose_top(run), *lost = NULL;
+	int kept = diagnose_keeps(run, top, src, dst);
+
+	for (const struct diagnose_step *s = top + 1;
+	     kept == 0 && s > diagnose_steps;) {
+		int keeps = diagnose_keeps(run, --s, src, dst);
+
+		lost = keeps == 0 ? s : lost;
+		kept = keeps > 0;
+	}
+	return lost;
+}
+
+bool diagnose_helps(const struct run *run, const struct diagnose_row *r)
+{
+	int src = (int)r->src_rank, dst = (int)r->dst_rank;
+	const struct diagnose_step *s = diagnose_top(run);
+	double full = should_be(run, s, src, dst);
+
+	if (r->outcome != OUTCOME_OK || class_of(run, src, dst) != CELL_SLOW) {
+		return r->outcome == OUTCOME_OK;
+	}
+	/* without a good pair, what the layer below makes of the link */
+	for (bool below = !diagnose_good(run, s, src, dst);
+	     below && s > diagnose_steps;) {
+		if (diagnose_keeps(run, --s, src, dst) > 0) {
+			full = diagnose_row_of(run, s, src, dst)->bw_GB_s;
+			below = false;
+		}
+	}
+	return r->bw_GB_s >= RATE_KEPT * full;
 }
 
 /** Return the value of @name in the run: from the environment, a file of
@@ -94,17 +210,17 @@ const struct diagnose_step diagnose_steps[] = {
 	  .option = "--count=3", .of = JOBS | BASE_TCP,
 	  .where = DIAGNOSE_INTER },
 	{ .name = "tcp", .base = BASE_TCP, .says = "TCP", .command = "p2p",
-	  .option = "--transport=tcp", .of = JOBS | BASE_CUDA | BASE_TCP },
+	  .rate = true, .option = "--transport=tcp",
+	  .of = JOBS | BASE_CUDA | BASE_TCP },
 	{ .name = "verbs", .says = "RDMA in host memory", .command = "ib",
 	  .option = "--memory=host", .of = JOBS, .where = DIAGNOSE_INTER,
-	  .ports = true },
+	  .rate = true, .ports = true },
 	{ .name = "verbs_gpu", .says = "RDMA in GPU memory", .command = "ib",
 	  .option = "--memory=gpu", .of = JOBS, .where = DIAGNOSE_INTER,
-	  .ports = true },
+	  .rate = true, .ports = true },
 	{ .name = "cuda", .base = BASE_CUDA, .says = "a copy between the GPUs",
-	  .command = "p2p",
-	  .option = "--transport=cuda", .of = BASE_NCCL | BASE_CUDA,
-	  .where = DIAGNOSE_INTRA },
+	  .command = "p2p", .rate = true, .option = "--transport=cuda",
+	  .of = BASE_NCCL | BASE_CUDA, .where = DIAGNOSE_INTRA },
 	{ .name = "nccl", .base = BASE_NCCL, .says = "NCCL", .command = "p2p",
 	  .option = "--transport=nccl", .of = BASE_NCCL },
 	{ .name = "sim", .base = BASE_SIM, .says = "the model",
@@ -156,6 +272,48 @@ const struct diagnose_step diagnose_steps[] = {
 	  .where = DIAGNOSE_INTRA,
 	  .env = { "NCCL_P2P_DISABLE=1", "NCCL_SHM_DISABLE=1" },
 	  .says = "use the network within a node too: much slower" },
+
+	/* for pairs that are slow */
+	{ .name = "NCCL_IB_QPS_PER_CONNECTION=4", .of = DRILLS, .rate = true,
+	  .where = DIAGNOSE_INTER, .env = { "NCCL_IB_QPS_PER_CONNECTION=4" },
+	  .not_for = needs_ib,
+	  .says = "more queue pairs per connection: more memory of the HCA" },
+	{ .name = "NCCL_IB_QPS_PER_CONNECTION=4+NCCL_IB_SPLIT_DATA_ON_QPS=1",
+	  .of = DRILLS, .rate = true, .where = DIAGNOSE_INTER,
+	  .env = { "NCCL_IB_QPS_PER_CONNECTION=4",
+		   "NCCL_IB_SPLIT_DATA_ON_QPS=1" }, .not_for = needs_ib,
+	  .says = "a message is split over several queue pairs: small messages "
+		  "may take longer" },
+	{ .name = "NCCL_IB_ADAPTIVE_ROUTING=1", .of = DRILLS, .rate = true,
+	  .where = DIAGNOSE_INTER, .env = { "NCCL_IB_ADAPTIVE_ROUTING=1" },
+	  .not_for = needs_roce,
+	  .says = "one more message per transfer; only for switches that have "
+		  "adaptive routing" },
+	{ .name = "NCCL_IB_PCI_RELAXED_ORDERING=1", .of = DRILLS, .rate = true,
+	  .where = DIAGNOSE_INTER, .not_for = needs_ib,
+	  .env = { "NCCL_IB_PCI_RELAXED_ORDERING=1" },
+	  .says = "PCIe may reorder writes; check the data with --verify" },
+	{ .name = "NCCL_NET_GDR_LEVEL=SYS", .of = DRILLS, .rate = true,
+	  .where = DIAGNOSE_INTER, .env = { "NCCL_NET_GDR_LEVEL=SYS" },
+	  .not_for = needs_ib,
+	  .says = "GPUDirect RDMA between any GPU and NIC, also through the "
+		  "CPUs" },
+	{ .name = "NCCL_CROSS_NIC=1", .of = DRILLS, .rate = true,
+	  .where = DIAGNOSE_INTER, .env = { "NCCL_CROSS_NIC=1" },
+	  .not_for = needs_ib,
+	  .says = "rings and trees may change rails: more traffic between leaf "
+		  "switches" },
+	{ .name = "NCCL_PXN_DISABLE=0", .of = DRILLS, .rate = true,
+	  .where = DIAGNOSE_CROSS, .env = { "NCCL_PXN_DISABLE=0" },
+	  .option = "--pxn", .not_for = needs_ib,
+	  .says = "data goes through another GPU of the node: its NVLink is "
+		  "busier" },
+	{ .name = "NCCL_BUFFSIZE=8388608", .of = DRILLS, .rate = true,
+	  .env = { "NCCL_BUFFSIZE=8388608" },
+	  .says = "buffers of 8 MiB: twice the GPU memory per connection" },
+	{ .name = "NCCL_MIN_NCHANNELS=16", .of = DRILLS, .rate = true,
+	  .env = { "NCCL_MIN_NCHANNELS=16" },
+	  .says = "more channels: more SMs and memory of the GPUs" },
 	{ 0 }
 };
 
@@ -185,7 +343,7 @@ static bool knob_applies(const struct run *run, const struct diagnose_step *s,
 		const struct diagnose_row *row =
 			diagnose_row_of(run, k, src, dst);
 
-		if (diagnose_is_knob(k) && row && row->outcome == OUTCOME_OK) {
+		if (diagnose_is_knob(k) && row && diagnose_helps(run, row)) {
 			return false;
 		}
 	}
@@ -205,13 +363,16 @@ static bool knob_applies(const struct run *run, const struct diagnose_step *s,
 bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
 		      int src, int dst, const char **why)
 {
-	const struct diagnose_step *top = diagnose_top(run);
+	const struct diagnose_step *top = diagnose_top(run), *lost;
 	bool inter = run->ranks[src].node != run->ranks[dst].node;
+	unsigned class = class_of(run, src, dst);
 	const struct diagnose_row *again;
 
 	*why = NULL;
 	if (!top || !(s->of & top->base) ||
 	    (s->where == DIAGNOSE_INTER && !inter) ||
+	    (s->where == DIAGNOSE_CROSS &&
+	     (!inter || run->ranks[src].nic == run->ranks[dst].nic)) ||
 	    (s->where == DIAGNOSE_INTRA && inter)) {
 		return false;
 	}
@@ -220,24 +381,53 @@ bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
 	}
 	/* what no longer fails needs no more tests */
 	again = diagnose_row_of(run, top, src, dst);
-	if (!again || !cells_outcome_failed(again->outcome)) {
-		return false;
+	/* a good pair, as long as one like it is slow */
+	for (size_t i = 0; class == CELL_PASS && s->rate &&
+			   !diagnose_is_knob(s) && i < run->n_diagnose; i++) {
+		int a = (int)run->diagnose[i].src_rank;
+		int b = (int)run->diagnose[i].dst_rank;
+
+		if (class_of(run, a, b) == CELL_SLOW &&
+		    is_like(run, a, b, src, dst) && diagnose_lost(run, a, b)) {
+			return true;
+		}
 	}
-	return !diagnose_is_knob(s) || knob_applies(run, s, src, dst, why);
+	if (class == CELL_SLOW) {
+		lost = diagnose_lost(run, src, dst);
+		return lost && s->rate &&
+		       (!diagnose_is_knob(s) ||
+			(lost == top && knob_applies(run, s, src, dst, why)));
+	}
+	return again && cells_outcome_failed(again->outcome) &&
+	       (!diagnose_is_knob(s) ||
+		(!s->rate && knob_applies(run, s, src, dst, why)));
 }
 
 /* ---- diagnose ------------------------------------------------------------ */
 
 #define MAX_LOOKED_AT 64	/* findings */
 
+/** Return true if @f is about slow tests, which are compared with others: not
+ *  if ranks share cores. */
+static bool is_slow(const struct run *run, const struct finding *f)
+{
+	return f->src >= 0 && f->dst >= 0 && !run->shared_cores &&
+	       class_of(run, f->src, f->dst) == CELL_SLOW;
+}
+
 struct finding *diagnose_finding(const struct run *run,
 				 const struct verdict *v, int src, int dst)
 {
-	for (size_t i = 0; i < v->n; i++) {
-		if (v->findings[i].fail &&
-		    part_touches(&run->cluster, &v->findings[i].part, src,
-				 dst)) {
-			return &v->findings[i];
+	unsigned class = class_of(run, src, dst);
+	bool bad = class == CELL_SLOW || cells_failed(class);
+
+	for (size_t i = 0; bad && i < v->n; i++) {
+		struct finding *f = &v->findings[i];
+
+		if ((is_slow(run, f) ? class == CELL_SLOW :
+				       f->fail && cells_failed(class)) &&
+		    part_touches(&run->cluster, &f->part, src, dst)) {
+			return f;
 		}
 	}
 	return NULL;
@@ -245,7 +435,8 @@ struct finding *diagnose_finding(const struct run *run,
 
 /** Find the most informative cell for @f whose pair is not in @pairs: more if
  *  only one thing can be wrong with it, and if it differs from @other, which
- *  already stands for the finding (NULL = none yet). */
+ *  already stands for the finding (NULL = none yet).  With @f NULL, the best
+ *  good cell like that of @other: one that no finding touches, if any. */
 static bool best_cell(const struct run *run, const struct verdict *v,
 		      const struct finding *f,
 		      const struct diagnose_pairs *pairs,
@@ -265,12 +456,20 @@ static bool best_cell(const struct run *run, const struct verdict *v,
 			chosen = chosen || (p->src == s && p->dst == d) ||
 				 (p->src == d && p->dst == s);
 		}
-		if (s == d || !cells_failed(run->cells[at].class) || chosen ||
-		    diagnose_finding(run, v, s, d) != f) {
+		if (s == d || chosen ||
+		    (f ? diagnose_finding(run, v, s, d) != f :
+			 run->cells[at].class != CELL_PASS ||
+				 !is_like(run, s, d, other->src, other->dst))) {
 			continue;
 		}
 		points = !inter || ranks[s].nic == ranks[d].nic ? 2 : 1;
-		if (other) {
+		for (size_t i = 0; !f && i < v->n && i < MAX_LOOKED_AT; i++) {
+			points -= part_touches(&run->cluster,
+					       &v->findings[i].part, s, d);
+		}
+		if (!f) {
+			points += MAX_LOOKED_AT;
+		} else if (other) {
 			points += 4 * (inter != (ranks[other->src].node !=
 						 ranks[other->dst].node)) +
 				  (s != other->src && s != other->dst) +
@@ -284,7 +483,8 @@ static bool best_cell(const struct run *run, const struct verdict *v,
 	return most > 0;
 }
 
-/** Choose one pair for each finding before the first gets its second. */
+/** Choose one pair for each finding before the first gets its second, then for
+ *  each slow pair a good one that is like it, if there is none for another. */
 void diagnose_choose(const struct run *run, const struct verdict *v,
 		     struct diagnose_pairs *pairs)
 {
@@ -293,10 +493,11 @@ void diagnose_choose(const struct run *run, const struct verdict *v,
 
 	*pairs = (struct diagnose_pairs){ 0 };
 	for (size_t i = 0; i < v->n; i++) {
-		pairs->findings += v->findings[i].fail;
+		pairs->findings += v->findings[i].fail ||
+				   is_slow(run, &v->findings[i]);
 	}
 	for (size_t i = 0; diagnose_top(run) && i < DIAGNOSE_PER_FINDING * n &&
-			   pairs->n < DIAGNOSE_MAX_PAIRS; i++) {
+			   pairs->n < DIAGNOSE_BAD_PAIRS; i++) {
 		const struct finding *f = &v->findings[i % n];
 		const struct grid_pair *other = NULL;
 		struct grid_pair best;
@@ -307,18 +508,86 @@ void diagnose_choose(const struct run *run, const struct verdict *v,
 			other = diagnose_finding(run, v, p->src, p->dst) == f ?
 					p : NULL;
 		}
-		if (f->fail && best_cell(run, v, f, pairs, other, &best)) {
+		if ((f->fail || is_slow(run, f)) &&
+		    !(other && is_slow(run, f)) &&
+		    best_cell(run, v, f, pairs, other, &best)) {
 			pairs->covered += i < n;
 			pairs->list[pairs->n++] = best;
 		}
 	}
+	for (size_t i = 0, bad = pairs->n; i < bad; i++) {
+		const struct grid_pair *p = &pairs->list[i];
+		bool has = class_of(run, p->src, p->dst) != CELL_SLOW;
+
+		for (size_t k = bad; k < pairs->n; k++) {
+			has = has || is_like(run, p->src, p->dst,
+					     pairs->list[k].src,
+					     pairs->list[k].dst);
+		}
+		if (!has && best_cell(run, v, NULL, pairs, p,
+				      &pairs->list[pairs->n])) {
+			pairs->n++;
+		}
+	}
 }
 
-const char *diagnose_undone_name(const struct diagnose_step *s, char *buf,
-				 size_t size)
+const char *diagnose_undone_name(const char *knob, char *buf, size_t size)
 {
-	snprintf(buf, size, "without-%s", s->name);
+	snprintf(buf, size, "without-%s", knob);
 	return buf;
+}
+
+bool diagnose_combine(const struct run *run, const struct grid_pair *p,
+		      size_t n, struct diagnose_step *out)
+{
+	const struct diagnose_step *top = diagnose_top(run);
+	const struct diagnose_row *was =
+		diagnose_row_of(run, top, p->src, p->dst);
+	uint64_t used = 0;	/* of diagnose_steps */
+	size_t at = 0;
+
+	*out = (struct diagnose_step){ .rate = true, .of = ~0U };
+	for (size_t taken = 0; taken < n; taken++) {
+		const struct diagnose_step *best = NULL;
+		double most = was ? RATE_RAISED * was->bw_GB_s : INFINITY;
+
+		for (const struct diagnose_step *s = diagnose_steps; s->name;
+		     s++) {
+			const struct diagnose_row *r =
+				diagnose_row_of(run, s, p->src, p->dst);
+
+			if (!diagnose_is_knob(s) || !r ||
+			    r->outcome != OUTCOME_OK ||
+			    r->bw_GB_s <= most ||
+			    used & (UINT64_C(1) << (s - diagnose_steps))) {
+				continue;
+			}
+			if (diagnose_helps(run, r)) {
+				return false;
+			}
+			most = r->bw_GB_s;
+			best = s;
+		}
+		if (!best) {
+			return false;
+		}
+		used |= UINT64_C(1) << (best - diagnose_steps);
+		for (size_t i = 0; best->env[i]; i++) {
+			bool has = false;
+
+			for (size_t k = 0; k < at; k++) {
+				has = has ||
+				      strcmp(out->env[k], best->env[i]) == 0;
+			}
+			if (!has && at == DIAGNOSE_MAX_ENV) {
+				return false;
+			}
+			out->env[at] = has ? out->env[at] : best->env[i];
+			at += !has;
+		}
+	}
+	return class_of(run, p->src, p->dst) == CELL_SLOW &&
+	       diagnose_lost(run, p->src, p->dst) == top;
 }
 
 void diagnose_row_init(const struct run *run, const struct diagnose_step *s,
@@ -437,6 +706,10 @@ static int take_pair(const struct run_rows *rows, const void *data)
 		if (is_end(g, r->src_rank, p->src_node, p->src_gpu) &&
 		    is_end(g, r->dst_rank, p->dst_node, p->dst_gpu)) {
 			take_way(&g->ways[i][0], p, all);
+			g->rows[i].bw_GB_s = fmax(g->rows[i].bw_GB_s,
+						  p->bw_GB_s);
+			g->rows[i].expected_GB_s = fmax(
+				g->rows[i].expected_GB_s, p->expected_GB_s);
 		}
 		if (is_end(g, r->dst_rank, p->src_node, p->src_gpu) &&
 		    is_end(g, r->src_rank, p->dst_node, p->dst_gpu)) {
@@ -524,316 +797,4 @@ int diagnose_read(const char *dir, const struct run *run,
 	}
 	free(g.ways);
 	return rc;
-}
-
-/* ---- diagnose words ------------------------------------------------------ */
-
-/* Results of the layered tests of --diagnose as sentences. */
-
-/** The rows about one pair. */
-struct layers {
-	const struct run *run;
-	struct finding *finding;	/* that the pair stands for */
-	int src, dst;
-	const struct diagnose_step *top;
-	const struct diagnose_step *fault;	/* first layer that fails */
-	const struct diagnose_step *mend;	/* NULL = none that was tried */
-	const struct diagnose_row *undone;	/* without @mend, after it */
-	size_t below;		/* layers below the top that were
-				 * measured */
-	size_t untried;		/* layers below the fault that were not */
-};
-
-static const struct diagnose_row *row_of(const struct layers *l,
-					 const struct diagnose_step *s)
-{
-	return diagnose_row_of(l->run, s, l->src, l->dst);
-}
-
-static bool passes(const struct diagnose_row *r)
-{
-	return r && r->outcome == OUTCOME_OK;
-}
-
-static bool fails(const struct diagnose_row *r)
-{
-	return r && cells_outcome_failed(r->outcome);
-}
-
-/** Returns true if TCP passes although a ping does not: that is a filter, not a
- *  fault. */
-static bool is_filtered(const struct layers *l, const struct diagnose_step *s)
-{
-	for (const struct diagnose_step *t = s + 1;
-	     strcmp(s->name, "ping") == 0 && t->name; t++) {
-		if (t->base == BASE_TCP) {
-			return passes(row_of(l, t));
-		}
-	}
-	return false;
-}
-
-/** "the fault is in RDMA in host memory, on NIC 2 of n1". */
-static void add_fault(const struct layers *l, struct str *out)
-{
-	const struct part *p = &l->finding->part;
-	/* what jobs use has settings; what is below it has none of its own */
-	bool set = l->fault == l->top &&
-		   (l->top->of == BASE_NCCL || l->top->of == BASE_SIM);
-	const struct diagnose_step *rdma = diagnose_steps;
-
-	if (l->fault == l->top && l->below == 0) {
-		str_addf(out, "; no layer below %s was tested", l->top->says);
-		return;
-	}
-	while (rdma->name && !rdma->ports) {
-		rdma++;
-	}
-	if (set && rdma->name && passes(row_of(l, rdma))) {
-		str_addf(out, ": RDMA works, %s does not: check NCCL's "
-			 "settings", l->top->says);
-	} else {
-		str_addf(out, ": the fault is in %s%s", l->fault->says,
-			 set ? " or its settings" : "");
-	}
-	/* only of these it can be said to be on one */
-	if (part_is(p, KIND(NIC) | KIND(GPU) | KIND(NODE) |
-		       KIND(RAIL))) {
-		str_addf(out, ", on %s", PART_NAME(l->run, p));
-	}
-	str_add(out, l->untried ? ", or in a layer that was not tested" : "");
-}
-
-/** "ping passes, TCP passes, RDMA in host memory fails (rtr_timeout)", and
- *  where the fault is. */
-static void layer_text(const struct layers *l, struct str *out)
-{
-	const char *comma = "";
-
-	if (passes(row_of(l, l->top))) {
-		str_addf(out, "%s passes when retried alone: it fails only "
-			 "while other tests run, or intermittently",
-			 l->top->says);
-		return;
-	}
-	for (const struct diagnose_step *s = diagnose_steps;
-	     !diagnose_is_knob(s); s++) {
-		const struct diagnose_row *r = row_of(l, s);
-
-		if (!r) {
-			continue;
-		}
-		str_addf(out, "%s%s %s", comma, s->says,
-			 passes(r) ? "passes" :
-			 fails(r)  ? "fails" : "was not tested");
-		if (s == l->fault && r->code[0]) {
-			str_addf(out, " (%s)", r->code);
-		} else if (!passes(r) && !fails(r) && r->detail[0]) {
-			str_addf(out, " (%.80s)", r->detail);
-		} else if (is_filtered(l, s) && fails(r)) {
-			str_add(out, ", filtered");
-		}
-		comma = ", ";
-	}
-	if (l->fault) {
-		add_fault(l, out);
-	}
-}
-
-/** Append the names of the knobs that failed, or that were not tested; returns
- *  how many. */
-static size_t add_knobs(const struct layers *l, bool failed, struct str *out)
-{
-	size_t n = 0;
-
-	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
-		const struct diagnose_row *r = row_of(l, s);
-
-		if (!diagnose_is_knob(s) || !r || passes(r) ||
-		    fails(r) != failed) {
-			continue;
-		}
-		str_addf(out, "%s%s", n++ ? ", " : "", s->name);
-		if (!failed && r->detail[0]) {
-			str_addf(out, " (%.80s)", r->detail);
-		}
-	}
-	return n;
-}
-
-/** Writes "works with NCCL_IB_DISABLE=1, not with NCCL_IB_GID_INDEX=3"; if the
- *  pair may pass without the setting as well, writes only that. */
-static void knob_text(const struct layers *l, struct str *out)
-{
-	struct str bad = STR_INIT, untried = STR_INIT;
-	size_t n_bad = add_knobs(l, true, &bad);
-	size_t n_untried = add_knobs(l, false, &untried);
-
-	if (l->mend && passes(l->undone)) {
-		str_addf(out, "passes with %s, and now also without it: it "
-			 "fails intermittently", l->mend->name);
-	} else if (l->mend && !fails(l->undone)) {
-		str_addf(out, "passes with %s; not retested without it",
-			 l->mend->name);
-	} else if (l->mend) {
-		str_addf(out, "passes with %s%s%s", l->mend->name,
-			 n_bad ? ", fails with " : "", str_text(&bad));
-	} else if (n_bad) {
-		str_addf(out, "fails with every setting tried: %s",
-			 str_text(&bad));
-	}
-	if (n_untried && !l->mend) {
-		str_addf(out, "%snot tested: %s", n_bad ? "; " : "",
-			 str_text(&untried));
-	}
-	str_release(&bad);
-	str_release(&untried);
-}
-
-/** One more line in front of what the finding has; the same line about other
- *  pairs is one line. */
-static void add_line(struct finding *f, const char *names, const char *text)
-{
-	char line[sizeof(*f->evidence)];
-	size_t n = f->n_evidence;
-
-	for (size_t i = 0; i < f->n_first; i++) {
-		const char *same = strstr(f->evidence[i], text);
-
-		if (same && strcmp(same, text) == 0 && same[-1] == ' ' &&
-		    same[-2] == ':') {
-			snprintf(line, sizeof(line), "%.*s, %s: %s",
-				 (int)(same - f->evidence[i] - 2),
-				 f->evidence[i], names, text);
-			STR_COPY(f->evidence[i], line);
-			return;
-		}
-	}
-	finding_add_evidence(f, "%s: %s", names, text);
-	if (f->n_evidence > n) {
-		STR_COPY(line, f->evidence[n]);
-		memmove(f->evidence[f->n_first + 1], f->evidence[f->n_first],
-			(n - f->n_first) * sizeof(*f->evidence));
-		STR_COPY(f->evidence[f->n_first++], line);
-	}
-}
-
-bool diagnose_settles(const struct run *run, const char *text)
-{
-	char step[sizeof(((struct diagnose_row *)NULL)->step)], *blank;
-	char undone[sizeof(step) + sizeof("without-")];
-	struct diagnose_step with = { .name = step }, without = { 0 };
-	bool tested = false;
-
-	STR_COPY(step, text);
-	while ((blank = strchr(step, ' '))) {
-		*blank = '+';
-	}
-	without.name = diagnose_undone_name(&with, undone, sizeof(undone));
-	for (size_t i = 0; i < run->n_diagnose; i++) {
-		const struct diagnose_row *r = &run->diagnose[i];
-
-		if (strcmp(r->step, step) == 0 && passes(r)) {
-			return fails(diagnose_row_of(run, &without,
-						     (int)r->src_rank,
-						     (int)r->dst_rank));
-		}
-		tested = tested || (strcmp(r->step, step) == 0 && fails(r));
-	}
-	return tested;
-}
-
-/** In front of what to do: what helps until that is done. */
-static void add_act(const struct layers *l, const char *names)
-{
-	char export[sizeof(((struct diagnose_row *)NULL)->step)], *plus;
-	struct finding *f = l->finding;
-	struct str act = STR_INIT;
-
-	STR_COPY(export, l->mend->name);
-	while ((plus = strchr(export, '+'))) {
-		*plus = ' ';
-	}
-	if (strstr(f->act, export)) {
-		return;		/* another pair has said so */
-	}
-	/* "(drill) on real nodes:" is a heading as well */
-	str_addf(&act, "With this setting %s passes (%s):\n" TELL_COMMAND
-		 "export %s\npermanent repair%s%s", names, l->mend->says,
-		 export, f->act[0] == '(' ? " " : ":\n", f->act);
-	finding_set_act(f, str_text(&act));
-	str_release(&act);
-}
-
-/** Find the first layer that fails and the setting that helps, and say so. */
-static void tell_pair(struct layers *l)
-{
-	static void (*const texts[])(const struct layers *l,
-				     struct str *out) = {
-		layer_text, knob_text,
-	};
-	struct diagnose_step undone = { 0 };
-	char names[PART_NAME_SIZE], name[sizeof(l->undone->step)];
-	const char *why;
-
-	l->top = diagnose_top(l->run);
-	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
-		const struct diagnose_row *r = row_of(l, s);
-		bool tried = passes(r) || fails(r);
-
-		if (diagnose_is_knob(s)) {
-			l->mend = !l->mend && passes(r) ? s : l->mend;
-			continue;
-		}
-		l->below += s != l->top && tried;
-		l->untried += !l->fault && !tried && !is_filtered(l, s) &&
-			      diagnose_applies(l->run, s, l->src, l->dst, &why);
-		if (!l->fault && fails(r) && !is_filtered(l, s)) {
-			l->fault = s;
-		}
-	}
-	if (l->mend) {
-		undone.name = diagnose_undone_name(l->mend, name, sizeof(name));
-		l->undone = row_of(l, &undone);
-	}
-	part_cell_name(l->run, run_at(l->run, l->src, l->dst), names);
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		struct str text = STR_INIT;
-
-		texts[i](l, &text);
-		l->finding->failed |= text.failed;
-		if (text.len) {
-			add_line(l->finding, names, str_text(&text));
-		}
-		str_release(&text);
-	}
-	if (l->mend && fails(l->undone)) {
-		add_act(l, names);
-	}
-}
-
-void diagnose_tell(const struct run *run, struct verdict *v)
-{
-	for (size_t i = 0; diagnose_top(run) && i < run->n_diagnose; i++) {
-		const struct diagnose_row *r = &run->diagnose[i];
-		struct layers l = { .run = run, .src = (int)r->src_rank,
-				    .dst = (int)r->dst_rank };
-		size_t k = 0;
-
-		if (r->src_rank < 0 || r->src_rank >= run->n_ranks ||
-		    r->dst_rank < 0 || r->dst_rank >= run->n_ranks ||
-		    r->src_rank == r->dst_rank) {
-			continue;
-		}
-		/* only the first row of a pair */
-		while (run->diagnose[k].src_rank != r->src_rank ||
-		       run->diagnose[k].dst_rank != r->dst_rank) {
-			k++;
-		}
-		l.finding = k == i ? diagnose_finding(run, v, l.src, l.dst) :
-				     NULL;
-		if (l.finding) {
-			tell_pair(&l);
-		}
-	}
 }

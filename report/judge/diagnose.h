@@ -9,29 +9,38 @@
 /**
  * The tests of a failed pair: the layers below it one by one, then the
  * settings that people change by hand, from the smallest change to the
- * largest.  Pure: which pairs, which steps they get, what came of it.  The
- * steps are run by cli/run/diagnose.c; their rows are run->diagnose.
+ * largest.  A slow pair has the same, with a good pair beside it: the fault is
+ * in the layer at which the rate is lost.  Pure: which pairs, which steps they
+ * get, what came of it.  The steps are run by cli/run/diagnose.c; their rows
+ * are run->diagnose.
  */
 
-/** Number of pairs tested for a finding, and for all findings together. */
+/** Number of pairs tested for a finding of failed tests, and for all findings
+ *  together; and with good pairs to compare slow ones with. */
 #define DIAGNOSE_PER_FINDING 2
-#define DIAGNOSE_MAX_PAIRS   6
+#define DIAGNOSE_BAD_PAIRS   6
+#define DIAGNOSE_MAX_PAIRS   (2 * DIAGNOSE_BAD_PAIRS)
 
-/** Variables that one knob sets. */
-#define DIAGNOSE_MAX_ENV 2
+/** Variables that one knob, or several together, set. */
+#define DIAGNOSE_MAX_ENV 4
 
 /** One step.  To add a setting: a row in diagnose_steps. */
 struct diagnose_step {
 	const char *name;	/* in rows and of its directory */
 	const char *says;	/* what a layer tests, what a knob costs */
 	const char *command;	/* of gpucheck; knobs take the run's own */
-	const char *option;	/* of that command; NULL = none */
+	const char *option;	/* of that command, of knobs one more; NULL =
+				 * none */
 	unsigned of;		/* enum diagnose_base, a mask */
 	unsigned base;		/* the one that it is, by a transport */
 	enum diagnose_where {
-		DIAGNOSE_ANYWHERE, DIAGNOSE_INTER, DIAGNOSE_INTRA
+		DIAGNOSE_ANYWHERE, DIAGNOSE_INTER, DIAGNOSE_INTRA,
+		DIAGNOSE_CROSS	/* between nodes and rails */
 	} where;
 	bool ports;		/* between HCA ports */
+	bool rate;		/* a layer whose rate says something, or a
+				 * setting that may raise it; other settings
+				 * are for pairs that failed */
 	const char *env[DIAGNOSE_MAX_ENV + 1];	/* NAME=VALUE; a knob's */
 	/** Why this knob is not for the pair, NULL = it is; may be NULL. */
 	const char *(*not_for)(const struct run *run, int src, int dst);
@@ -60,7 +69,7 @@ const struct diagnose_step *diagnose_top(const struct run *run);
  *  helps, which diagnose_tell() says first, or it does not. */
 bool diagnose_settles(const struct run *run, const char *text);
 
-/** Bad cells that are tested for the findings. */
+/** Cells that are tested: bad ones for the findings, then good ones. */
 struct diagnose_pairs {
 	struct grid_pair list[DIAGNOSE_MAX_PAIRS];
 	size_t n;
@@ -83,10 +92,38 @@ struct finding *diagnose_finding(const struct run *run,
 bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
 		      int src, int dst, const char **why);
 
-/** Name of the step that tries the top once more, right after knob @s had a
- *  pair pass: only if it still fails there, the setting is what helps. */
-const char *diagnose_undone_name(const struct diagnose_step *s, char *buf,
-				 size_t size);
+/** Name of the step that tries the top once more, right after @knob had a pair
+ *  pass: only if it still fails there, the setting is what helps. */
+const char *diagnose_undone_name(const char *knob, char *buf, size_t size);
+
+/**
+ * Combine the @n settings that raised the rate of the slow pair @p most, none
+ * of which was enough, into the variables of @out; its name is for the caller.
+ * Returns false if there are not that many, or the pair does not need them.
+ */
+bool diagnose_combine(const struct run *run, const struct grid_pair *p,
+		      size_t n, struct diagnose_step *out);
+
+/** Returns the row of @s for the pair, NULL = none yet; only the name of @s is
+ *  read. */
+const struct diagnose_row *diagnose_row_of(const struct run *run,
+					   const struct diagnose_step *s,
+					   int src, int dst);
+/** The row in which a good pair like @src -> @dst passed @s; NULL: none. */
+const struct diagnose_row *diagnose_good(const struct run *run,
+					 const struct diagnose_step *s,
+					 int src, int dst);
+/** Return 1 if the pair keeps its rate in @s, 0 if it does not, -1: not
+ *  known. */
+int diagnose_keeps(const struct run *run, const struct diagnose_step *s,
+		   int src, int dst);
+/** The lowest layer in which, as in all above it, a slow pair lacks its rate;
+ *  NULL: it has its rate now, or that is not known. */
+const struct diagnose_step *diagnose_lost(const struct run *run, int src,
+					  int dst);
+/** Return true if the pair of @r passed, and if it is slow, has its rate:
+ *  that of a good pair in the top, or that of the layer below. */
+bool diagnose_helps(const struct run *run, const struct diagnose_row *r);
 
 /** Fills in a row with its pair and step, without a result. */
 void diagnose_row_init(const struct run *run, const struct diagnose_step *s,

@@ -222,12 +222,6 @@ static const char *has_fault(const struct fabric_gpu *g, const void *of)
 
 /* ---- services ------------------------------------------------------------ */
 
-static bool is_other_version(const struct fabric_node *n)
-{
-	return n->version && n->driver &&
-	       strcmp(n->version->value, n->driver) != 0;
-}
-
 /** Add the services that are wrong: as evidence to @because, a finding about
  *  the fabric, else each as a warning. */
 static void judge_services(const struct run *run, int at,
@@ -243,7 +237,9 @@ static void judge_services(const struct run *run, int at,
 			      strcmp(n->manager->value, "running") != 0,
 		  "fabricmanager_down", "there are NVSwitches, but the fabric "
 					"manager does not run" },
-		{ n->version, is_other_version(n), "fabricmanager_version",
+		{ n->version, n->version && n->driver &&
+			      strcmp(n->version->value, n->driver) != 0,
+		  "fabricmanager_version",
 		  "the versions of the fabric manager and of the loaded driver "
 		  "differ" },
 		{ n->nvlsm, n->nvlsm && strcmp(n->nvlsm->value, "running") != 0,

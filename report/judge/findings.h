@@ -427,6 +427,7 @@ size_t skew_unheard(const struct run *run);
 struct witness {
 	size_t cells[CELL_CLASSES];	/* of those that touch the part */
 	size_t measured, good;		/* of these */
+	size_t follow;			/* measured only by follow-up tests */
 	size_t bad[CELL_CLASSES];	/* the ones that need explaining */
 	size_t elsewhere;		/* measured, bad, and explained by
 					 * another part */

@@ -71,6 +71,7 @@ static void add_classes(const struct run *run, const struct witness *w,
 			of[CELL_NOT_RUN] - w->measured;
 	size_t slow = of[CELL_SLOW] - w->cells[CELL_SLOW];
 	size_t others_pass = of[CELL_PASS] + of[CELL_SLOW] - w->good;
+	size_t follow = 0;	/* of the others, not in the heading's count */
 	const char *comma = " (";
 
 	if (w->bad[CELL_FAIL] < f->explained) {
@@ -91,12 +92,21 @@ static void add_classes(const struct run *run, const struct witness *w,
 	if (others == 0) {
 		finding_more(f, "; there was no other test");
 	} else if (others == others_pass) {
-		finding_more(f, "; the other %s passed",
-			     UNITS_COUNT(others));
+		finding_more(f, "; the other %s", UNITS_COUNT(others));
 	} else {
-		finding_more(f, "; %s of the other %s passed",
+		finding_more(f, "; %s of the other %s",
 			     UNITS_COUNT(others_pass), UNITS_COUNT(others));
 	}
+	run_foreach_cell(run, at) {
+		follow += follow_has(run, at) &&
+			  run_measured(run->cells[at].class);
+	}
+	follow -= w->follow < follow ? w->follow : follow;
+	if (others > 0 && follow > 0) {
+		finding_more(f, " (%s follow-up test%s)", UNITS_COUNT(follow),
+			     follow == 1 ? "" : "s");
+	}
+	finding_more(f, others > 0 ? " passed" : "");
 	if (slow > 0 && !run->mesh) {
 		finding_more(f, ", %s of them slow", UNITS_COUNT(slow));
 	}

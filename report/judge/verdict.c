@@ -166,8 +166,8 @@ static bool add_name(void *user, const char *name, size_t len, struct str *out)
 	return true;
 }
 
-/** Return true if @command of a remedy is of use for the real run @run: not one
- *  of Slurm if the run had no Slurm, nor a setting whose effect was tested. */
+/** Return true if @command of a remedy is of use for @run: not one of Slurm if
+ *  a real run had no Slurm, nor a setting whose effect was tested. */
 static bool is_of_use(const struct run *run, const char *command)
 {
 	static const char *const slurm[] = {
@@ -175,7 +175,7 @@ static bool is_of_use(const struct run *run, const char *command)
 	};
 	const char *launcher = run_file(run->json).launcher;
 
-	for (int i = 0; slurm[i]; i++) {
+	for (int i = 0; slurm[i] && !run_is_model(run); i++) {
 		if (str_starts(command, slurm[i]) &&
 		    spec_launcher_is(launcher, LAUNCHER_PRETENDS |
 					       LAUNCHER_HOSTS)) {
@@ -189,7 +189,8 @@ static bool is_of_use(const struct run *run, const char *command)
 /**
  * Appends @command of a remedy as it is typed for @run: for pretend nodes
  * without "ssh @node ", and the quotes around what follows it; of a probe of
- * gpucheck with the nodes of the run.
+ * gpucheck with the nodes of the run.  The nodes of a simulated run exist
+ * nowhere: its commands are unchanged.
  */
 static void add_command(const struct run *run, const char *node,
 			const char *command, struct str *out)
@@ -204,7 +205,10 @@ static void add_command(const struct run *run, const char *node,
 	str_plain_from(&far, strlen("ssh "));
 	str_addch(&far, ' ');
 	str_add(out, "\n" TELL_COMMAND);
-	if (tell_is_local(run) && str_starts(command, str_text(&far))) {
+	if (run_is_model(run)) {
+		str_add(out, command);
+	} else if (tell_is_local(run) &&
+		   str_starts(command, str_text(&far))) {
 		line = command + far.len;
 		len = strlen(line);
 		quoted = len > 1 && line[0] == '\'' && line[len - 1] == '\'';
@@ -215,8 +219,8 @@ static void add_command(const struct run *run, const char *node,
 	str_release(&far);
 }
 
-/** Append the remedy @text as it applies to the real run @run; text whose
- *  commands are all of no use is left out with them. */
+/** Append the remedy @text as it applies to @run; text whose commands are all
+ *  of no use is left out with them. */
 static void add_remedy(const struct run *run, const char *node,
 		       const char *text, struct str *out)
 {
@@ -308,12 +312,7 @@ static void says_act(const struct run *run, struct finding *f)
 	if (x) {
 		symptom_remedy(x, add_name, values, &text);
 	}
-	if (run_is_model(run)) {
-		str_addf(&out, "\n%s", str_text(&text));
-	} else {
-		add_remedy(run, values[0] ? values[0] : "", str_text(&text),
-			   &out);
-	}
+	add_remedy(run, values[0] ? values[0] : "", str_text(&text), &out);
 	/* what tells it from the first other part for which there is a test */
 	for (size_t i = 0; i < f->n_or && !told; i++) {
 		told = tell_apart(run, p, &f->or_parts[i], f->src, f->dst,
@@ -541,14 +540,6 @@ static int finding_compare(const void *a, const void *b)
 	return parts ? parts : strcmp(x->code, y->code);
 }
 
-/** Returns true if excluding a node helps: the fault is in a single node, and
- *  is not about how the node was started. */
-static bool sits_in_nodes(const struct finding *f)
-{
-	return f->fail && !gone_code(f->code)->set_up &&
-	       part_is(&f->part, KINDS_IN_NODE | KIND(LIMIT));
-}
-
 static enum verdict_status status_of(const struct run *run,
 				     const struct verdict *v)
 {
@@ -615,8 +606,14 @@ int verdict_close(const struct run *run, struct verdict *v)
 	for (int i = 0; v->exclude && i < run->n_nodes; i++) {
 		size_t k = 0;
 
-		while (k < v->n && !(sits_in_nodes(&v->findings[k]) &&
-				     finding_sits_in(&v->findings[k], i))) {
+		/* excluding a node helps if the fault is in a single node, and
+		 * is not about how the node was started */
+		while (k < v->n &&
+		       !(v->findings[k].fail &&
+			 !gone_code(v->findings[k].code)->set_up &&
+			 part_is(&v->findings[k].part,
+				 KINDS_IN_NODE | KIND(LIMIT)) &&
+			 finding_sits_in(&v->findings[k], i))) {
 			k++;
 		}
 		if (k < v->n) {

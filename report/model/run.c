@@ -570,6 +570,11 @@ static int run_begin(struct run *run, const char *dir, const struct schema *s,
 
 int run_add_diagnose(struct run *run, const struct diagnose_row *row)
 {
+	if (row->src_rank < 0 || row->src_rank >= run->n_ranks ||
+	    row->dst_rank < 0 || row->dst_rank >= run->n_ranks ||
+	    row->src_rank == row->dst_rank) {
+		return 0;
+	}
 	return grow_add(&run->diagnose, &run->n_diagnose, row, sizeof(*row)) ?
 		       0 : -1;
 }

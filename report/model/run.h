@@ -563,7 +563,8 @@ uint16_t run_path(struct run *run, const char *path);
  *  when memory runs out. */
 int run_keep_detail(struct run *run, size_t at, const char *detail);
 
-/** Keep the row of a test of a failed pair; 0, or -1 when memory runs out. */
+/** Keep the row of a test by --diagnose unless its pair is not one of the run;
+ *  0, or -1 when memory runs out. */
 int run_add_diagnose(struct run *run, const struct diagnose_row *row);
 /** Keep @f; past the first thousands only what findings are by.  0, or -1 when
  *  memory runs out. */

@@ -42,6 +42,10 @@ differs()
 	[ "$status" -eq 1 ]
 	counted run
 	jq -e '.follow_up.pass + .follow_up.fail == 16' run/verdict.json
+	# a sentence that counts follow-up tests says how many of them are
+	jq -e '.findings[0].says | test("[(]1?[0-9] follow-up tests[)] passed")
+		' run/verdict.json
+	python3 "$root/tests/golden/counts.py" run
 	[ "$(grep -c 'follow-up:' words)" -eq 1 ]
 	grep -q 'follow-up: 16 more tests' words
 	grep -q '>failed (2, 4 in the follow-up)<' run/heatmap-bw.svg

@@ -75,6 +75,29 @@ steps()
 	absent 'export' out
 }
 
+@test "a slow pair: the layer that loses the rate, the settings that give it back" {
+	diagnose 1 --local=2x4 --transport=sim <<-'EOF'
+		slow pair=0-4 factor=0.5 from=nccl unless=NCCL_CROSS_NIC=1
+		slow pair=0-4 factor=0.5 from=nccl unless=NCCL_BUFFSIZE=8388608
+	EOF
+	says 'RDMA is at full rate, the model is not: check'
+	says "with NCCL_CROSS_NIC=1+NCCL_BUFFSIZE=8388608, 1"
+	says 'With this setting n0:0 -> n1:0 is not slow (all of them are needed)'
+	grep -qx '          export NCCL_CROSS_NIC=1 NCCL_BUFFSIZE=8388608' out
+	# beside it, a good pair in each layer, which nothing is said of
+	jq -e '.findings | length == 1' run/verdict.json
+	[ "$(columns_of kind run/diagnose.csv | grep -c rung)" -eq 9 ]
+	columns_of bw_GB_s run/diagnose.csv | head -n 2 >GB_s
+	awk 'NR == 1 { low = $1 } END { exit !(low < 14 && $1 > 40) }' GB_s
+}
+
+@test "a slow pair whose RDMA is slow: no setting is tried" {
+	diagnose 1 --local=2x4 --transport=sim \
+		<<<'slow nic=1:2 factor=0.5 from=verbs'
+	says 'the rate is lost in RDMA in host memory, on NIC 2 of n1'
+	[ "$(steps)" = 'sim tcp verbs verbs_gpu' ]
+}
+
 # told ROW...: the words about a run with these rows of diagnose.csv.
 told()
 {

@@ -4,6 +4,8 @@
 # Loaded by every test file here: a scratch folder, the program as a function,
 # and nothing of the outer environment that changes its mind.
 
+load ../pasted
+
 setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
@@ -33,16 +35,9 @@ make_stub()
 	chmod +x "$stub/gnuplot"
 }
 
-# The commands that the last run_p has printed work when they are pasted: in one
-# of eight tests, or with COMMANDS=all in each, but those that set PASTED=no.
 teardown()
 {
-	[ "${PASTED-}" != no ] || return 0
-	[ "${COMMANDS-}" = all ] || [ $((BATS_TEST_NUMBER % 8)) -eq 0 ] ||
-		return 0
-	grep -qsE '^ {10}gpucheck |"gpucheck ' out err || return 0
-	said=$("$root/tests/golden/commands.py" out err)
-	[ -z "$said" ] || { echo "$said"; return 1; }
+	pasted
 }
 
 # From here on pictures are drawn.

@@ -5,6 +5,7 @@
 # that slurm-netns makes: nodes gcn1 and gcn2, 8 pretend GPUs each.
 
 load ../await
+load ../pasted
 
 setup()
 {
@@ -16,8 +17,11 @@ setup()
 
 teardown()
 {
+	local good=true
+	pasted || good=false
 	scancel --quiet --user=root
 	await 30 queue_is_empty
+	$good
 }
 
 nodes_are_idle()

@@ -28,6 +28,8 @@ setup()
 
 teardown()
 {
+	local good=true
+	pasted || good=false
 	cp slurm.conf "$SLURM_CONF"
 	scontrol reconfigure
 	scancel --quiet --user=root
@@ -39,6 +41,7 @@ teardown()
 	node-run 1 umount -q /var/tmp || true
 	node-run 2 umount -q /var/tmp || true
 	rm -rf "$hooks"
+	$good
 }
 
 # The hook of role $1 with its settings, and how long it took.

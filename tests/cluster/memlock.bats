@@ -26,10 +26,13 @@ setup()
 
 teardown()
 {
+	local good=true
+	pasted || good=false
 	await 30 queue_is_empty
 	cp slurm.conf "$SLURM_CONF"
 	slurmd_at "$most"
 	rm -rf "$work"
+	$good
 }
 
 # propagate LINE...: what slurm.conf says about the limits of jobs.

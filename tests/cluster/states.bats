@@ -16,9 +16,12 @@ resume_nodes()
 
 teardown()
 {
+	local good=true
+	pasted || good=false
 	scancel --quiet --user=root
 	await 30 queue_is_empty
 	resume_nodes
+	$good
 }
 
 # Submit and leave; $job is its number.

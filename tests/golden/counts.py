@@ -21,7 +21,8 @@ BAD = {'error', 'fail', 'timeout', 'crashed', 'corrupt'}
 GOOD = {'ok', 'pass', 'slow'}   # pass, slow: the classes of tests/verdict
 MEASURED = BAD | GOOD
 
-Row = collections.namedtuple('Row', 'a ag an b bg bn outcome attempt nvlink')
+Row = collections.namedtuple(
+    'Row', 'a ag an b bg bn outcome attempt nvlink follow', defaults=[False])
 
 
 def rows_of(path):
@@ -30,7 +31,7 @@ def rows_of(path):
         return [Row(r['src_node'], int(r['src_gpu']), r['src_nic'],
                     r['dst_node'], int(r['dst_gpu']), r['dst_nic'],
                     r['outcome'], int(r['attempt'] or 1),
-                    'MNNVL' in r['path'])
+                    'MNNVL' in r['path'], r.get('schedule') == 'follow-up')
                 for r in csv.DictReader(f)]
 
 
@@ -158,7 +159,8 @@ def disagreements(f, rows):
         skipped = sum(r.outcome == 'skipped' for r in here)
         if not bad <= told <= bad + skipped:
             yield 'N failed', f'N {n}, told {told}, rows {bad}'
-    passed = re.search(r'; (?:([\d,]+) of )?the other ([\d,]+) passed'
+    passed = re.search(r'; (?:([\d,]+) of )?the other ([\d,]+)'
+                       r'(?: \(([\d,]+) follow-up tests?\))? passed'
                        r'(?:, ([\d,]+) of them slow)?', rest)
     if passed:
         all_others = [r for r in others if r.outcome in MEASURED]
@@ -166,8 +168,11 @@ def disagreements(f, rows):
         want = number(passed[2]), number(passed[1] or passed[2])
         if want != (len(all_others), good):
             yield 'the others', f'{passed[0]}: {good} of {len(all_others)}'
+        follow = sum(r.follow for r in all_others)
+        if number(passed[3] or '0') != follow:
+            yield 'follow-up', f'{passed[0]}: {follow} are of the follow-up'
         slow = sum(r.outcome == 'slow' for r in all_others)
-        if slow and number(passed[3] or '0') != slow:
+        if slow and number(passed[4] or '0') != slow:
             yield 'slow others', f'{passed[0]}: {slow} are slow'
 
 

@@ -5,6 +5,7 @@
 # idle.
 
 load ../await
+load ../pasted
 
 setup()
 {

@@ -6,6 +6,8 @@ load helper
 
 teardown()
 {
+	local good=true
+	pasted || good=false
 	end_jobs
 	! does_not_answer gcn4 || node-up 4
 	if [ -e loop ]; then
@@ -15,6 +17,7 @@ teardown()
 		umount small
 		losetup --detach "$(cat loop)"
 	fi
+	$good
 }
 
 # Six jobs of two nodes with two ranks each.

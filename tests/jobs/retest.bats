@@ -7,8 +7,11 @@ load helper
 
 teardown()
 {
+	local good=true
+	pasted || good=false
 	mend
 	end_jobs
+	$good
 }
 
 state_is()

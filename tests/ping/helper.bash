@@ -5,6 +5,7 @@
 # nodes n1 to n4, rails 10.1.0.0/24 to 10.4.0.0/24.
 
 load ../await
+load ../pasted
 
 setup()
 {
@@ -17,12 +18,14 @@ setup()
 
 teardown()
 {
-	local pid
+	local pid good=true
 
+	pasted || good=false
 	for pid in "${agents[@]}" ${front-}; do
 		kill -KILL "$pid" 2>/dev/null || true
 	done
 	node-heal
+	$good
 }
 
 agents=()

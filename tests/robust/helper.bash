@@ -5,6 +5,7 @@
 # name, and after each test proof that nothing of it is left.
 
 load ../await
+load ../pasted
 
 setup()
 {
@@ -20,7 +21,8 @@ setup()
 
 teardown()
 {
-	local left
+	local left good=true
+	pasted || good=false
 	left=$(marked)
 	# shellcheck disable=SC2086
 	[ -z "$left" ] || kill -9 $left
@@ -29,6 +31,7 @@ teardown()
 	[ -z "$(find /dev/shm -name '*gpucheck*' -newer "$TMPDIR")" ]
 	# no half-written file
 	[ -z "$(find . -path './run*/.*' | tee /dev/stderr)" ]
+	$good
 }
 
 # The processes of this test that run the program, as "PID WORD" where WORD is

@@ -9,6 +9,7 @@
 
 #include "report/judge/diagnose.h"
 #include "report/judge/verdict.h"
+#include "report/symptoms/symptom.h"
 
 static const struct diagnose_step *step(const char *name)
 {
@@ -53,7 +54,7 @@ static void rungs_come_before_knobs_and_have_what_they_need(void **state)
 		assert_non_null(s->says);
 		assert_true(strlen(s->name) <
 			    sizeof(((struct diagnose_row *)NULL)->step));
-		assert_true(strlen(diagnose_undone_name(s, name,
+		assert_true(strlen(diagnose_undone_name(s->name, name,
 							sizeof(name))) <
 			    sizeof(((struct diagnose_row *)NULL)->step));
 		assert_null(strchr(s->name, '/'));
@@ -69,7 +70,6 @@ static void rungs_come_before_knobs_and_have_what_they_need(void **state)
 
 static void good_runs_have_no_ladder(void **state)
 {
-	const struct fake_fault slow = { .kind = PART_GPU, .a = 0, .b = 1 };
 	const struct fake_fault dead = { .kind = PART_PAIR, .a = 0, .b = 5 };
 	struct diagnose_pairs pairs;
 	struct verdict v;
@@ -78,13 +78,6 @@ static void good_runs_have_no_ladder(void **state)
 	(void)state;
 	fake_run(&r, 2, 4, 4);
 	v = judge(&r);
-	diagnose_choose(&r, &v, &pairs);
-	assert_int_equal(pairs.n, 0);
-	verdict_release(&v);
-	/* slow is not failed */
-	fake_slow(&r, &slow, 0.1);
-	v = judge(&r);
-	assert_true(v.n > 0 && v.findings[0].fail);
 	diagnose_choose(&r, &v, &pairs);
 	assert_int_equal(pairs.n, 0);
 	verdict_release(&v);
@@ -155,10 +148,10 @@ static void many_findings_are_bounded(void **state)
 		fake_break(&r, &f, OUTCOME_ERROR, "dead");
 	}
 	v = judge(&r);
-	assert_true(v.n > DIAGNOSE_MAX_PAIRS);
+	assert_true(v.n > DIAGNOSE_BAD_PAIRS);
 	diagnose_choose(&r, &v, &pairs);
-	assert_int_equal(pairs.n, DIAGNOSE_MAX_PAIRS);
-	assert_int_equal(pairs.covered, DIAGNOSE_MAX_PAIRS);
+	assert_int_equal(pairs.n, DIAGNOSE_BAD_PAIRS);
+	assert_int_equal(pairs.covered, DIAGNOSE_BAD_PAIRS);
 	assert_int_equal(pairs.findings, v.n);
 	verdict_release(&v);
 	run_release(&r);
@@ -173,7 +166,7 @@ static void many_findings_are_bounded(void **state)
 	v = judge(&r);
 	assert_int_equal(v.n, 5);
 	diagnose_choose(&r, &v, &pairs);
-	assert_int_equal(pairs.n, DIAGNOSE_MAX_PAIRS);
+	assert_int_equal(pairs.n, DIAGNOSE_BAD_PAIRS);
 	assert_int_equal(pairs.covered, 5);
 	verdict_release(&v);
 	run_release(&r);
@@ -223,6 +216,7 @@ static void steps_are_for_some_pairs(void **state)
 		struct run r;
 
 		fake_run(&r, 2, 4, 4);
+		fake_cell(&r, 0, c->dst, OUTCOME_TIMEOUT, "x");
 		STR_COPY(r.transport, c->transport);
 		r.drill = c->drill;
 		/* nothing before the top has been tried once more */
@@ -262,6 +256,7 @@ static void what_is_not_needed_is_left_out(void **state)
 	(void)state;
 	/* it passes now */
 	fake_run(&r, 2, 4, 4);
+	fake_cell(&r, 0, 4, OUTCOME_ERROR, "dead");
 	add(&r, "nccl", 0, 4, OUTCOME_OK, "");
 	assert_false(applies(&r, "ping", &why) || why);
 	assert_false(applies(&r, "NCCL_IB_DISABLE=1", &why) || why);
@@ -434,6 +429,8 @@ static void the_ladder_is_told(void **state)
 static void like_pairs_share_a_line_and_a_part_is_named(void **state)
 {
 	const struct fake_fault nic = { .kind = PART_NIC, .a = 1, .b = 2 };
+	const struct grid_pair pair = { 0, 5 };
+	struct diagnose_row stray;
 	struct verdict v;
 	struct run r;
 
@@ -448,10 +445,13 @@ static void like_pairs_share_a_line_and_a_part_is_named(void **state)
 		add(&r, "without-NCCL_IB_DISABLE=1", src, 6, OUTCOME_ERROR,
 		    "");
 	}
-	/* rows of pairs that are not there, or passed, tell nothing */
+	/* rows of pairs that passed tell nothing, and those of pairs that are
+	 * not there are not kept */
 	add(&r, "nccl", 0, 4, OUTCOME_ERROR, "c");
-	add(&r, "nccl", 0, 5, OUTCOME_ERROR, "c");
-	r.diagnose[r.n_diagnose - 1].dst_rank = 99;
+	diagnose_row_init(&r, step("nccl"), &pair, &stray);
+	stray.dst_rank = 99;
+	assert_int_equal(run_add_diagnose(&r, &stray), 0);
+	assert_true(r.diagnose[r.n_diagnose - 1].dst_rank != 99);
 	v = judge(&r);
 	assert_int_equal(v.n, 1);
 	assert_int_equal(v.findings[0].n_first, 2);
@@ -464,6 +464,205 @@ static void like_pairs_share_a_line_and_a_part_is_named(void **state)
 			    "NCCL_IB_DISABLE=1");
 	verdict_release(&v);
 	run_release(&r);
+}
+
+/** The remedy of the pair 0 -> @dst, which failed with @code, once the top has
+ *  failed again and @knob has come out as @with, and then without it as
+ *  @without. */
+static bool exports(const char *code, int dst, const char *knob,
+		    enum outcome with, enum outcome without, char act[4096])
+{
+	char text[128], undone[128];
+	const char *at;
+	struct verdict v;
+	struct run r;
+
+	fake_run(&r, 2, 4, 4);
+	fake_cell(&r, 0, dst, OUTCOME_ERROR, code);
+	fake_cell(&r, dst, 0, OUTCOME_ERROR, code);
+	if (with != OUTCOME_NOT_RUN) {
+		add(&r, "nccl", 0, dst, OUTCOME_ERROR, "x");
+		add(&r, knob, 0, dst, with, "x");
+		snprintf(undone, sizeof(undone), "without-%s", knob);
+		add(&r, undone, 0, dst, without, "x");
+	}
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	snprintf(act, 4096, "%s", v.findings[0].act);
+	snprintf(text, sizeof(text), "\n    export %s", knob);
+	at = strstr(act, text);
+	/* never twice */
+	assert_true(!at || !strstr(at + 1, text));
+	verdict_release(&v);
+	run_release(&r);
+	return at != NULL;
+}
+
+/** A test of the layers of the slow pair 0 -> 4: its rates and those of the
+ *  good pair that was chosen; 0: not tested. */
+static const struct rates {
+	double nccl[2], tcp[2], verbs[2], verbs_gpu[2];
+	const char *ladder;
+} rates[] = {
+	{ { 13, 48 }, { 5, 5.1 }, { 48.2, 48.1 }, { 48, 48 },
+	  "TCP 5.0 GB/s (good pair 5.1), RDMA in host memory 48.2 GB/s (good "
+	  "pair 48.1), RDMA in GPU memory 48.0 GB/s (good pair 48.0), NCCL 13.0 "
+	  "GB/s (good pair 48.0); the good pair is n0:1 -> n1:1: RDMA is at "
+	  "full rate, NCCL is not: check NCCL's settings" },
+	{ { 13, 48 }, { 5, 5.1 }, { 14, 48.1 }, { 14, 48 },
+	  "TCP 5.0 GB/s (good pair 5.1), RDMA in host memory 14.0 GB/s (good "
+	  "pair 48.1), RDMA in GPU memory 14.0 GB/s (good pair 48.0), NCCL 13.0 "
+	  "GB/s (good pair 48.0); the good pair is n0:1 -> n1:1: the rate is "
+	  "lost in RDMA in host memory" },
+	{ { 13, 48 }, { 5, 5.1 }, { 48, 48.1 }, { 14, 48 },
+	  "TCP 5.0 GB/s (good pair 5.1), RDMA in host memory 48.0 GB/s (good "
+	  "pair 48.1), RDMA in GPU memory 14.0 GB/s (good pair 48.0), NCCL 13.0 "
+	  "GB/s (good pair 48.0); the good pair is n0:1 -> n1:1: the rate is "
+	  "lost in RDMA in GPU memory" },
+	/* the rate of sockets varies; a layer above that is good is enough */
+	{ { 13, 48 }, { 2, 5.1 }, { 48, 48.1 }, { 0, 0 },
+	  "TCP 2.0 GB/s (good pair 5.1), RDMA in host memory 48.0 GB/s (good "
+	  "pair 48.1), NCCL 13.0 GB/s (good pair 48.0); the good pair is n0:1 "
+	  "-> n1:1: RDMA is at full rate, NCCL is not: check NCCL's settings, "
+	  "or in a layer that was not tested" },
+	{ { 13, 48 }, { 3.8, 5.1 }, { 14, 48.1 }, { 0, 0 },
+	  "TCP 3.8 GB/s (good pair 5.1), RDMA in host memory 14.0 GB/s (good "
+	  "pair 48.1), NCCL 13.0 GB/s (good pair 48.0); the good pair is n0:1 "
+	  "-> n1:1: the rate is lost in RDMA in host memory" },
+	{ { 13, 48 }, { 2, 5.1 }, { 14, 48.1 }, { 0, 0 },
+	  "TCP 2.0 GB/s (good pair 5.1), RDMA in host memory 14.0 GB/s (good "
+	  "pair 48.1), NCCL 13.0 GB/s (good pair 48.0); the good pair is n0:1 "
+	  "-> n1:1: the rate is lost in TCP" },
+	{ { 46, 48 }, { 0, 0 }, { 0, 0 }, { 0, 0 },
+	  "NCCL 46.0 GB/s (good pair 48.0); the good pair is n0:1 -> n1:1: it "
+	  "is not slow when retried alone: it is slow only while other tests "
+	  "run, or intermittently" },
+	/* nothing to compare with: a layer is good if it carries more */
+	{ { 13, 0 }, { 5, 0 }, { 48.2, 0 }, { 0, 0 },
+	  "TCP 5.0 GB/s, RDMA in host memory 48.2 GB/s, NCCL 13.0 GB/s: RDMA is "
+	  "at full rate, NCCL is not: check NCCL's settings, or in a layer that "
+	  "was not tested" },
+};
+
+static void add_rates(struct run *r, const char *name, const double GB_s[2])
+{
+	for (int i = 0; i < 2; i++) {
+		if (GB_s[i] > 0) {
+			add(r, name, i, 4 + i, OUTCOME_OK, "");
+			r->diagnose[r->n_diagnose - 1].bw_GB_s = GB_s[i];
+		}
+	}
+}
+
+/** Two nodes whose pair 0 -> 4 is slow. */
+static void slow_run(struct run *r)
+{
+	const struct fake_fault slow = { .kind = PART_PAIR, .a = 0, .b = 4 };
+
+	fake_run(r, 2, 4, 4);
+	fake_slow(r, &slow, 0.25);
+}
+
+static void the_rate_is_lost_in_a_layer(void **state)
+{
+	struct diagnose_pairs pairs;
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	slow_run(&r);
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	diagnose_choose(&r, &v, &pairs);
+	assert_int_equal(pairs.n, 2);
+	assert_int_equal(pairs.covered, 1);
+	assert_int_equal(pairs.list[0].src % 4, 0);
+	assert_int_equal(pairs.list[0].dst % 4, 0);
+	/* the good one, on a rail of its own */
+	assert_int_equal(r.ranks[pairs.list[1].src].nic,
+			 r.ranks[pairs.list[1].dst].nic);
+	assert_true(pairs.list[1].src % 4 != 0);
+	verdict_release(&v);
+	/* rates of ranks that share cores say nothing */
+	r.shared_cores = true;
+	v = judge(&r);
+	diagnose_choose(&r, &v, &pairs);
+	assert_int_equal(pairs.n, 0);
+	verdict_release(&v);
+	run_release(&r);
+	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
+		const struct rates *c = &rates[i];
+		char line[sizeof(*v.findings->evidence)];
+
+		slow_run(&r);
+		add_rates(&r, "nccl", c->nccl);
+		add_rates(&r, "tcp", c->tcp);
+		add_rates(&r, "verbs", c->verbs);
+		add_rates(&r, "verbs_gpu", c->verbs_gpu);
+		v = judge(&r);
+		snprintf(line, sizeof(line), "n0:0 -> n1:0: %s", c->ladder);
+		assert_int_equal(v.findings[0].n_first, 1);
+		assert_string_equal(v.findings[0].evidence[0], line);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+static void slow_pairs_have_steps_of_their_own(void **state)
+{
+	const char *why;
+	struct run r;
+
+	(void)state;
+	slow_run(&r);
+	assert_false(applies(&r, "verbs", &why));
+	add_rates(&r, "nccl", (double[]){ 13, 48 });
+	assert_false(applies(&r, "ping", &why));
+	assert_true(applies(&r, "verbs", &why));
+	assert_true(diagnose_applies(&r, step("verbs"), 1, 5, &why));
+	/* those for pairs that fail are not for slow ones */
+	assert_false(applies(&r, "NCCL_IB_DISABLE=1", &why));
+	r.diagnose[0].bw_GB_s = 46;
+	assert_false(applies(&r, "verbs", &why));
+	assert_false(diagnose_applies(&r, step("verbs"), 1, 5, &why));
+	run_release(&r);
+}
+
+static void refuted_settings_are_left_out_and_proved_ones_first(void **state)
+{
+	const struct symptoms *all = symptoms_builtin();
+	char act[4096], code[64], text[128];
+	int seen = 0;
+
+	(void)state;
+	for (size_t i = 0; i < all->n; i++) {
+		for (const struct diagnose_step *s = diagnose_steps; s->name;
+		     s++) {
+			int dst = s->where == DIAGNOSE_INTRA ? 1 : 4;
+
+			snprintf(text, sizeof(text), "    export %s", s->name);
+			snprintf(code, sizeof(code), "%.*s",
+				 (int)strcspn(all->list[i].code, " "),
+				 all->list[i].code);
+			if (!diagnose_is_knob(s) ||
+			    !strstr(str_text(&all->list[i].remedy), text) ||
+			    !exports(code, dst, s->name, OUTCOME_NOT_RUN,
+				     OUTCOME_NOT_RUN, act)) {
+				continue;
+			}
+			seen++;
+			assert_false(exports(code, dst, s->name, OUTCOME_ERROR,
+					     OUTCOME_NOT_RUN, act));
+			/* tested once is not proved: as it was */
+			assert_true(exports(code, dst, s->name, OUTCOME_OK,
+					    OUTCOME_NOT_RUN, act));
+			assert_false(str_starts(act, "With this setting"));
+			assert_true(exports(code, dst, s->name, OUTCOME_OK,
+					    OUTCOME_ERROR, act));
+			assert_true(str_starts(act, "With this setting"));
+		}
+	}
+	assert_in_range(seen, 3, 100);
 }
 
 static void ports_are_found_by_name(void **state)
@@ -608,6 +807,10 @@ int main(void)
 		cmocka_unit_test(what_cannot_help_is_skipped_with_a_reason),
 		cmocka_unit_test(the_ladder_is_told),
 		cmocka_unit_test(like_pairs_share_a_line_and_a_part_is_named),
+		cmocka_unit_test(the_rate_is_lost_in_a_layer),
+		cmocka_unit_test(slow_pairs_have_steps_of_their_own),
+		cmocka_unit_test(
+			refuted_settings_are_left_out_and_proved_ones_first),
 		cmocka_unit_test(ports_are_found_by_name),
 		cmocka_unit_test(results_of_a_step_are_read),
 	};

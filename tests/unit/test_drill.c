@@ -531,14 +531,18 @@ static void empty_drill_does_nothing(void **state)
 
 static void layer_of_a_run(void **state)
 {
+	const struct spec s = { 0 }, gpu = { .memory = MEMORY_GPU };
+	const struct spec tcp = { .layer = LAYER_TCP };
+
 	(void)state;
-	assert_int_equal(drill_layer_of("tcp", false, false), DRILL_TCP);
-	assert_int_equal(drill_layer_of("verbs", true, false), DRILL_VERBS);
-	assert_int_equal(drill_layer_of("sim", true, false), DRILL_VERBS);
-	assert_int_equal(drill_layer_of("sim", true, true), DRILL_VERBS_GPU);
-	assert_int_equal(drill_layer_of("cuda", false, false), DRILL_CUDA);
-	assert_int_equal(drill_layer_of("nccl", false, false), DRILL_NCCL);
-	assert_int_equal(drill_layer_of("sim", false, false), DRILL_NCCL);
+	assert_int_equal(drill_layer_of("tcp", false, &s), DRILL_TCP);
+	assert_int_equal(drill_layer_of("verbs", true, &s), DRILL_VERBS);
+	assert_int_equal(drill_layer_of("sim", true, &s), DRILL_VERBS);
+	assert_int_equal(drill_layer_of("sim", true, &gpu), DRILL_VERBS_GPU);
+	assert_int_equal(drill_layer_of("cuda", false, &s), DRILL_CUDA);
+	assert_int_equal(drill_layer_of("nccl", false, &s), DRILL_NCCL);
+	assert_int_equal(drill_layer_of("sim", false, &s), DRILL_NCCL);
+	assert_int_equal(drill_layer_of("sim", false, &tcp), DRILL_TCP);
 }
 
 static char *fake_env(const char *name)

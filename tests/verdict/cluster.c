@@ -608,11 +608,13 @@ static json_t *rows_json(const struct run *run)
 			snprintf(nics[1], sizeof(nics[1]), "nic%d",
 				 run->ports ? b->gpu : b->nic);
 			json_array_append_new(rows, need(json_pack(
-				"[s i s s i s s i b]", run->nodes[a->node].name,
+				"[s i s s i s s i b b]",
+				run->nodes[a->node].name,
 				a->gpu, nics[0], run->nodes[b->node].name,
 				b->gpu, nics[1], cell_class_name(c->class),
 				c->flaky ? 2 : 1,
-				c->path == PATH_NVLINK)));
+				c->path == PATH_NVLINK,
+				follow_has(run, at))));
 		}
 	}
 	return rows;

@@ -557,8 +557,7 @@ int ranks_drill(struct ranks *r, struct err *e)
 		return -1;
 	}
 	drill_settle(&r->drill,
-		     drill_layer_of(r->ops->name, c->probe->ports,
-				    c->spec.memory == MEMORY_GPU),
+		     drill_layer_of(r->ops->name, c->probe->ports, &c->spec),
 		     getenv);
 	return drill_check(&r->drill, &r->layout, e);
 }

@@ -138,8 +138,7 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env,
 	spec.memory = p->memory;
 	/* of all contrasts, workers only need to know this one */
 	spec.contrast = p->failover ? CONTRAST_FAILOVER : CONTRAST_NONE;
-	layer = drill_layer_of(r->ops->name, c->probe->ports,
-			       spec.memory == MEMORY_GPU);
+	layer = drill_layer_of(r->ops->name, c->probe->ports, &spec);
 	if (ranks_model(r)) {
 		model = model_json(run_file(run).nodes, drill, layer,
 				   (uint64_t)spec.seed, p);
