@@ -174,17 +174,6 @@ static bool push_real(struct pickle *p, uint64_t bits)
 	return push(p, isfinite(value) ? json_real(value) : json_null());
 }
 
-/** The index of the last mark + 1; 0: there is none. */
-static size_t behind_mark(const struct pickle *p)
-{
-	size_t i = p->n;
-
-	while (i > 0 && p->stack[i - 1].value) {
-		i--;
-	}
-	return i;
-}
-
 /** Add @value as @key, a text or an integer, whose references stay. */
 static bool set_member(struct pickle *p, json_t *dict, const json_t *key,
 		       json_t *value)
@@ -322,8 +311,11 @@ static bool push_mark(struct pickle *p)
 /** Carry out an opcode that changes values on the stack; @n is its number. */
 static bool build(struct pickle *p, enum does does, uint64_t n)
 {
-	const size_t mark = behind_mark(p);
+	size_t mark = p->n;	/* the index of the last one + 1 */
 
+	while (mark > 0 && p->stack[mark - 1].value) {
+		mark--;
+	}
 	if (mark == 0 && (does == DOES_APPENDS || does == DOES_SETS ||
 			  does == DOES_TUPLE_MARK)) {
 		return refuse(p, "a mark is missing");

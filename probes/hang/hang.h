@@ -66,7 +66,8 @@ int64_t look_within_ns(const struct look *l, int64_t ns);
 /** Ask RAS, until @until_ns at the latest.  Returns true if it answered.  Asks
  *  nothing if this node has no processes of the job. */
 bool look_ask(const struct look *l, int64_t until_ns, struct ras_answer *a);
-/** Report as facts what NCCL's diagnostics say, if it has them: one node asks. */
+/** Report what NCCL's diagnostics say as facts, if it has them: one node
+ *  asks. */
 void look_diagnose(const struct look *l);
 /** The rank of @a that is @like in its communicator; NULL: it has none. */
 const struct ras_rank *look_rank(const struct ras_answer *a,

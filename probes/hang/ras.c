@@ -570,9 +570,9 @@ int64_t look_behind(const struct look *l, const struct ras_rank *like)
 #define RAS_ADDRS 8
 
 /* Send @ask to @addr ("host:port"), and the answer into @text.  0, or -1 with
- * @e: it is not complete by @deadline_ns, or has more than RAS_MAX_BYTES.  Asked
- * for the state in JSON, an NCCL before 2.28 answers that it knows no formats,
- * and then in words. */
+ * @e: it is not complete by @deadline_ns, or has more than RAS_MAX_BYTES.
+ * Asked for the state in JSON, an NCCL before 2.28 answers that it knows no
+ * formats, and then in words. */
 static int ras_ask(const char *addr, const char *ask, int64_t deadline_ns,
 		   struct str *text, struct err *e)
 {

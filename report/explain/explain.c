@@ -658,11 +658,6 @@ static bool is_dump(const char *text, size_t len)
 		(pickle && memmem(text, len, "pg_config", 9)));
 }
 
-static json_t *parse_json(const void *text, size_t len, struct err *e)
-{
-	return json_parse(text, len, e);
-}
-
 /** Take whole lines of NCCL Inspector. */
 static void feed_inspector(struct explain *x, const char *text, size_t len)
 {
@@ -702,8 +697,9 @@ static int read_dump(struct explain *x, const char *name, const char *text,
 		err_set(e, EFBIG, "the dump has more than %zu MiB",
 			DUMP_MAX >> 20);
 	} else {
-		json = (text[0] & 0x80 ? json_parse_pickle : parse_json)(
-			str_text(&all), all.len, e);
+		json = text[0] & 0x80 ?
+			       json_parse_pickle(str_text(&all), all.len, e) :
+			       json_parse(str_text(&all), all.len, e);
 	}
 	x->flight = x->flight ? x->flight : flight_new();
 	if (json) {

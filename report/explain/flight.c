@@ -265,8 +265,8 @@ int flight_add(struct flight *f, const json_t *json, const char *name,
 {
 	const json_t *entries = json_get_array(json, "entries", RING_MAX, e);
 	struct dump dump = { .rank = rank_of(name), .stuck = NONE };
+	json_t *configs = NULL, *config, *ranks;
 	const char *group;
-	json_t *config;
 
 	if (!entries || !f) {
 		return entries ? err_set(e, ENOMEM, "no memory for dumps") : -1;
@@ -282,8 +282,11 @@ int flight_add(struct flight *f, const json_t *json, const char *name,
 				       dump.rank, RANKS_MAX);
 		}
 	}
-	json_object_foreach(json_object_get(json, "pg_config"), group, config) {
-		take_members(f, group, json_object_get(config, "ranks"));
+	json_unpack((json_t *)(uintptr_t)json, "{s:o}", "pg_config", &configs);
+	json_object_foreach(configs, group, config) {
+		if (json_unpack(config, "{s:o}", "ranks", &ranks) == 0) {
+			take_members(f, group, ranks);
+		}
 	}
 	if (take_calls(f, entries, &dump, e) < 0) {
 		return -1;
@@ -295,11 +298,11 @@ int flight_add(struct flight *f, const json_t *json, const char *name,
 void flight_add_line(struct flight *f, const char *line, size_t len)
 {
 	json_t *json = json_parse(line, len, NULL);
-	const json_t *head = json_object_get(json, "header");
-	const json_t *perf = json_object_get(json, "coll_perf");
+	json_t *head = NULL, *perf = NULL;
 	char comm[64], coll[32], source[32] = "kernel";
 	struct timing t;
 
+	json_unpack(json, "{s:o, s:o}", "header", &head, "coll_perf", &perf);
 	if (json_get_text(head, "id", comm, sizeof(comm), NULL) < 0 ||
 	    json_get_int(head, "rank", 0, RANKS_MAX, &t.rank, NULL) < 0 ||
 	    json_get_int(head, "n_ranks", 1, RANKS_MAX, &t.ranks, NULL) < 0 ||
@@ -406,7 +409,8 @@ static size_t find_call(const struct flight *f, const struct dump *d,
 /** Return the rank that is number @i of the group, -1: there is none. */
 static int64_t member_of(const struct flight *f, size_t group, size_t i)
 {
-	const json_t *list = json_object_get(f->members, text_of(f, group));
+	const json_t *list = json_get_array(f->members, text_of(f, group),
+					    RANKS_MAX, NULL);
 
 	if (!list) {	/* as the world: all ranks with dumps */
 		return i < f->n ? f->dumps[i].rank : -1;
