@@ -58,7 +58,7 @@ static int part_json(struct bundle *b, const char *name, size_t most,
 		     struct str *text, struct str *note, struct err *e)
 {
 	json_t *json = rundir_read_json(b->dir, name, e);
-	json_t *hidden = json ? redact_json(&b->hide, json) : NULL;
+	json_t *hidden = json ? redact_json(&b->hide, "", json) : NULL;
 	const json_t *findings = json ? verdict_file(json).findings : NULL;
 
 	if (!json) {

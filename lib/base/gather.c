@@ -30,31 +30,6 @@ static void become(void *arg)
 	}
 }
 
-static void start(struct gather *g)
-{
-	int fds[2];
-
-	g->st = (struct spawn_status){ .exit_code = -1 };
-	g->fd = -1;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0) {
-		g->why = errno;
-		g->ended = true;
-		return;
-	}
-	g->fd = fds[1];
-	if (send(fds[0], g->in, g->n_in, MSG_NOSIGNAL | MSG_DONTWAIT) !=
-	    (ssize_t)g->n_in) {
-		g->why = EMSGSIZE;
-	} else {
-		g->why = spawn_fork(SIGKILL, become, g, &g->pid);
-	}
-	close(fds[1]);
-	g->fd = fds[0];
-	shutdown(g->fd, SHUT_WR);
-	fcntl(g->fd, F_SETFL, O_NONBLOCK);
-	g->ended = g->why != 0;
-}
-
 /** Take what is there; close at the end. */
 static void drain(struct gather *g, size_t max)
 {
@@ -113,7 +88,29 @@ void gather(struct gather *list, size_t n, size_t max, int64_t deadline_ns)
 {
 	n = n < GATHER_MAX ? n : GATHER_MAX;
 	for (size_t i = 0; i < n; i++) {
-		start(&list[i]);
+		struct gather *g = &list[i];
+		int fds[2];
+
+		g->st = (struct spawn_status){ .exit_code = -1 };
+		g->fd = -1;
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) <
+		    0) {
+			g->why = errno;
+			g->ended = true;
+			continue;
+		}
+		g->fd = fds[1];		/* of become() */
+		if (send(fds[0], g->in, g->n_in, MSG_NOSIGNAL | MSG_DONTWAIT) !=
+		    (ssize_t)g->n_in) {
+			g->why = EMSGSIZE;
+		} else {
+			g->why = spawn_fork(SIGKILL, become, g, &g->pid);
+		}
+		close(fds[1]);
+		g->fd = fds[0];
+		shutdown(g->fd, SHUT_WR);
+		fcntl(g->fd, F_SETFL, O_NONBLOCK);
+		g->ended = g->why != 0;
 	}
 	if (follow(list, n, max, deadline_ns) > 0) {
 		for (size_t i = 0; i < n; i++) {

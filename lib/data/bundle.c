@@ -498,9 +498,7 @@ void redact_value(struct redact *r, const char *name, const char *text,
 	redact_text(r, text, strlen(text), out);
 }
 
-/** A copy of @json, the value called @name. */
-static json_t *redact_any(struct redact *r, const char *name,
-			  const json_t *json)
+json_t *redact_json(struct redact *r, const char *name, const json_t *json)
 {
 	const char *text = json_string_value(json), *before = "", *key;
 	const bool secret = is_secret(name, strlen(name));
@@ -519,14 +517,14 @@ static json_t *redact_any(struct redact *r, const char *name,
 			str_reset(&out);
 			redact_text(r, key, strlen(key), &out);
 			json_object_set_new(made, str_text(&out),
-					    redact_any(r, key, value));
+					    redact_json(r, key, value));
 		}
 		break;
 	case JSON_ARRAY:
 		made = json_array();
 		json_array_foreach(json, i, value) {
 			/* "--token", "..." of a command line */
-			json_array_append_new(made, redact_any(
+			json_array_append_new(made, redact_json(
 				r, secret ? name : before, value));
 			before = json_string_value(value);
 			before = before && !before[strspn(before, WORD)] ?
@@ -538,11 +536,6 @@ static json_t *redact_any(struct redact *r, const char *name,
 	}
 	str_release(&out);
 	return made;
-}
-
-json_t *redact_json(struct redact *r, const json_t *json)
-{
-	return redact_any(r, "", json);
 }
 
 /* ---- archive ------------------------------------------------------------ */

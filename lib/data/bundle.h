@@ -43,9 +43,9 @@ void redact_text(struct redact *r, const char *text, size_t len,
 /** A text whose name is known: all of it where that says so. */
 void redact_value(struct redact *r, const char *name, const char *text,
 		  struct str *out);
-/** The same of all texts, keys included, of @json, which json_parse() made; new
- *  reference, NULL without memory. */
-json_t *redact_json(struct redact *r, const json_t *json);
+/** The same of all texts, keys included, of @json, which json_parse() made and
+ *  which is called @name, "" = nothing; new reference, NULL without memory. */
+json_t *redact_json(struct redact *r, const char *name, const json_t *json);
 
 /* ---- archive ------------------------------------------------------------ */
 

@@ -101,30 +101,6 @@ void rundir_forget(const char *dir)
 	}
 }
 
-/** Keep @fd as @dir, unless it is kept already.  -1: no memory. */
-static int keep(const char *dir, int fd)
-{
-	const size_t size = strlen(dir) + 1;
-	const char *below;
-	const struct checked *before = find_checked(dir, &below);
-	struct checked *c;
-
-	if (before && !*below) {
-		close(fd);
-		return 0;
-	}
-	c = malloc(sizeof(*c) + size);
-	if (!c) {
-		close(fd);
-		return -1;
-	}
-	c->fd = fd;
-	memcpy(c->path, dir, size);
-	c->next = all_checked;
-	all_checked = c;
-	return 0;
-}
-
 /** Check that only root can rename entries in every folder above the absolute
  *  @path. Returns 0, or -1 with @e. */
 static int check_above(const char *path, struct err *e)
@@ -246,6 +222,7 @@ static int check(const char *dir, bool roots, struct err *e)
 {
 	const char *below;
 	const struct checked *before = find_checked(dir, &below);
+	struct checked *c;
 	char path[PATH_MAX];
 	struct stat st;
 	int fd, rc;
@@ -268,8 +245,22 @@ static int check(const char *dir, bool roots, struct err *e)
 		close(fd);
 		return -1;
 	}
-	return keep(dir, fd) < 0 ?
-		       err_set(e, ENOMEM, "no memory for '%s'", dir) : 0;
+	/* keep it, unless it is kept already */
+	before = find_checked(dir, &below);
+	if (before && !*below) {
+		close(fd);
+		return 0;
+	}
+	c = malloc(sizeof(*c) + strlen(dir) + 1);
+	if (!c) {
+		close(fd);
+		return err_set(e, ENOMEM, "no memory for '%s'", dir);
+	}
+	c->fd = fd;
+	memcpy(c->path, dir, strlen(dir) + 1);
+	c->next = all_checked;
+	all_checked = c;
+	return 0;
 }
 
 int rundir_check_trust(const char *dir, struct err *e)

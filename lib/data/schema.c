@@ -248,10 +248,9 @@ static int read_format(const struct field *f, const json_t *json,
 }
 
 static int read_tree(const struct field *f, json_t **at, const json_t *json,
-		     struct err *e)
+		     json_t *v, struct err *e)
 {
 	const size_t max = f->max > 0 ? (size_t)f->max : SIZE_MAX;
-	json_t *v = json_object_get(json, f->name);
 
 	if (f->kind == FIELD_ARRAY && !json_get_array(json, f->name, max, e)) {
 		return -1;
@@ -265,13 +264,13 @@ static int read_tree(const struct field *f, json_t **at, const json_t *json,
 	return 0;
 }
 
-static int read_struct(const struct field *f, char *obj, const json_t *json,
+static int read_struct(const struct field *f, char *obj, const json_t *v,
 		       struct err *e)
 {
 	struct err why;
 
-	if (schema_read(f->places, obj != NULL ? obj + f->at : NULL,
-			json_object_get(json, f->name), &why) < 0) {
+	if (schema_read(f->places, obj != NULL ? obj + f->at : NULL, v,
+			&why) < 0) {
 		return err_set(e, why.code, "'%s': %s", f->name, why.text);
 	}
 	if (obj != NULL && f->optional) {
@@ -284,6 +283,7 @@ static int read_field(const struct field *f, void *obj, const json_t *json,
 		      struct err *e)
 {
 	void *at = obj != NULL && f->size > 0 ? (char *)obj + f->at : NULL;
+	json_t *v = json_object_get(json, f->name);
 	double real;
 	int64_t n;
 	bool yes;
@@ -317,13 +317,13 @@ static int read_field(const struct field *f, void *obj, const json_t *json,
 		return read_list(f, obj, json, e);
 	case FIELD_OBJECT:
 	case FIELD_ARRAY:
-		return read_tree(f, at, json, e);
+		return read_tree(f, at, json, v, e);
 	case FIELD_LINK:
 		return read_link(f, at, json, e);
 	case FIELD_FORMAT:
 		return read_format(f, json, e);
 	case FIELD_STRUCT:
-		return read_struct(f, obj, json, e);
+		return read_struct(f, obj, v, e);
 	}
 	return -1;
 }

@@ -592,29 +592,6 @@ static bool look_process(struct memlock *m, enum memlock_context context,
 
 /* ---- slurmd ------------------------------------------------------------ */
 
-static void look_slurmd(struct memlock *m)
-{
-	long pid = process_find(m->root, "slurmd");
-	struct err e = { 0 };
-	char name[24];
-	int64_t uid;
-
-	if (pid > 0) {
-		snprintf(name, sizeof(name), "%ld", pid);
-		m->slurmd_known =
-			look_process(m, MEMLOCK_SLURMD, name, &m->slurmd, &uid);
-		look_unit(m, name);
-	} else if (m->in_step) {
-		err_set(&e, 0, "no slurmd is visible in /proc, although this "
-			       "is a job (hidepid? a container?)");
-		memlock_say_unknown(m, MEMLOCK_SLURMD, CHECK_SOFT, "/proc",
-				    &e);
-	} else {
-		memlock_say_absent(m, MEMLOCK_SLURMD, CHECK_SOFT,
-				   "no slurmd runs on this node");
-	}
-}
-
 /* ---- batch ------------------------------------------------------------- */
 
 /* KiB or "unlimited", as ulimit prints them. */
@@ -652,23 +629,6 @@ static void look_batch(struct memlock *m)
 }
 
 /* ---- this process ------------------------------------------------------ */
-
-static void look_own(struct memlock *m)
-{
-	enum memlock_context own = m->in_step ? MEMLOCK_STEP : MEMLOCK_HERE;
-	enum memlock_context other = m->in_step ? MEMLOCK_HERE : MEMLOCK_STEP;
-	struct limit_pair limit;
-	int64_t uid = -1;
-
-	look_process(m, own, "self", &limit, &uid);
-	m->is_root = uid == 0;
-	memlock_say_absent(m, other, CHECK_SOFT,
-			   m->in_step ? "this process is part of a job" :
-					"this process is not part of a job");
-	if (!m->in_step && uid >= 0) {
-		memlock_look_conf(m, own, uid);
-	}
-}
 
 /* ---- container --------------------------------------------------------- */
 
@@ -730,8 +690,37 @@ static void look_container(struct memlock *m)
 
 void memlock_look_contexts(struct memlock *m)
 {
-	look_slurmd(m);
+	enum memlock_context own = m->in_step ? MEMLOCK_STEP : MEMLOCK_HERE;
+	enum memlock_context other = m->in_step ? MEMLOCK_HERE : MEMLOCK_STEP;
+	long pid = process_find(m->root, "slurmd");
+	struct limit_pair limit;
+	struct err e = { 0 };
+	int64_t uid = -1;
+	char name[24];
+
+	if (pid > 0) {
+		snprintf(name, sizeof(name), "%ld", pid);
+		m->slurmd_known =
+			look_process(m, MEMLOCK_SLURMD, name, &m->slurmd, &uid);
+		look_unit(m, name);
+	} else if (m->in_step) {
+		err_set(&e, 0, "no slurmd is visible in /proc, although this "
+			       "is a job (hidepid? a container?)");
+		memlock_say_unknown(m, MEMLOCK_SLURMD, CHECK_SOFT, "/proc",
+				    &e);
+	} else {
+		memlock_say_absent(m, MEMLOCK_SLURMD, CHECK_SOFT,
+				   "no slurmd runs on this node");
+	}
 	look_batch(m);
-	look_own(m);
+	uid = -1;
+	look_process(m, own, "self", &limit, &uid);
+	m->is_root = uid == 0;
+	memlock_say_absent(m, other, CHECK_SOFT,
+			   m->in_step ? "this process is part of a job" :
+					"this process is not part of a job");
+	if (!m->in_step && uid >= 0) {
+		memlock_look_conf(m, own, uid);
+	}
 	look_container(m);
 }

@@ -396,45 +396,39 @@ static void say_health(const struct self_gpus *s, json_t *facts)
 	}
 }
 
-static void say_all(const struct spec *spec, const char *node,
-		    struct self_gpus *s, json_t *facts)
+int self_gpus_child(const struct node_args *args, struct err *e)
 {
+	const struct spec *spec = &args->spec;
 	const char *visible = getenv(CUDA_VISIBLE);
 	const char *of_job = getenv("SLURM_JOB_GPUS");
 	bool in_job = getenv("SLURM_JOB_ID") && !spec->sysroot[0];
+	struct self_gpus *s = calloc(1, sizeof(*s));
+	json_t *facts = json_array();
 	struct self_share share;
 	int64_t slurm = 0;
 	int taken;
 
+	if (!s || !facts) {
+		json_decref(facts);
+		free(s);
+		return err_set(e, ENOMEM, "no memory to look at GPUs");
+	}
 	/* where Slurm gives out no GPUs, a job has its node's */
 	if (in_job && !visible && !of_job) {
-		slurm = slurm_gpus(spec, node);
+		slurm = slurm_gpus(spec, args->node);
 		in_job = slurm > 0;
 	}
 	list_gpus(s, spec->sysroot);
 	self_share_find(visible, of_job, in_job, s->list, s->n, &share);
 	taken = say_list(s, facts);
 	if (share.all && !spec->expect_gpus && !getenv("SLURM_JOB_ID")) {
-		slurm = slurm_gpus(spec, node);
+		slurm = slurm_gpus(spec, args->node);
 	}
 	say_expected(spec, s, &share, slurm, taken, facts);
 	if (s->nvml) {
 		say_health(s, facts);
 	}
-}
-
-int self_gpus_child(const struct node_args *args, struct err *e)
-{
-	struct self_gpus *s = calloc(1, sizeof(*s));
-	json_t *facts = json_array();
-	int rc = 0;
-
-	if (!s || !facts) {
-		rc = err_set(e, ENOMEM, "no memory to look at GPUs");
-	} else {
-		say_all(&args->spec, args->node, s, facts);
-	}
 	json_decref(facts);
 	free(s);
-	return rc;
+	return 0;
 }

@@ -225,18 +225,6 @@ static bool is_unit(const char *text)
 	return false;
 }
 
-/** The same of what a line holds together: a number with its unit is one. */
-static size_t piece_len(const struct wrap *w, const char *text)
-{
-	size_t len = word_len(w, text);
-
-	if (len > 0 && isdigit((unsigned char)text[len - 1]) &&
-	    text[len] == ' ' && is_unit(text + len + 1)) {
-		len += 1 + word_len(w, text + len + 1);
-	}
-	return len;
-}
-
 void wrap_text(const struct wrap *w, int indent, const char *text)
 {
 	const size_t from = w->out->len;
@@ -253,8 +241,13 @@ void wrap_text(const struct wrap *w, int indent, const char *text)
 	}
 
 	for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
-		size_t len = piece_len(w, text);
+		size_t len = word_len(w, text);
 
+		/* a number with its unit is one word */
+		if (len > 0 && isdigit((unsigned char)text[len - 1]) &&
+		    text[len] == ' ' && is_unit(text + len + 1)) {
+			len += 1 + word_len(w, text + len + 1);
+		}
 		if (*blank && at + 1 + (int)len > w->width) {
 			str_addf(w->out, "\n%*s", indent, "");
 			at = indent;

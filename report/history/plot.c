@@ -143,46 +143,6 @@ static double median_of(const struct history_part *p)
 	return median;
 }
 
-/** Those that are told of, then what is of all nodes. */
-static void choose(struct history_plot_drawing *d)
-{
-	for (int pass = 0; pass < 2; pass++) {
-		for (size_t i = 0; i < d->h->n_parts && d->n < PARTS_MAX;
-		     i++) {
-			const struct history_part *p = &d->h->parts[i];
-			const bool told = d->h->part ?
-						  history_is(p, d->h->part) :
-						  history_tells(p);
-
-			if ((pass == 0 ? told : !d->h->part && !told &&
-					!p->is.node[0]) &&
-			    median_of(p) > 0) {
-				d->parts[d->n++] = p;
-			}
-		}
-	}
-}
-
-static void measure(struct history_plot_drawing *d)
-{
-	d->low = LOW;
-	d->high = HIGH;
-	for (size_t k = 0; k < d->n; k++) {
-		const struct history_part *p = d->parts[k];
-		const double median = median_of(p);
-
-		for (size_t i = 0; i < p->n; i++) {
-			const double at = 100 * p->points[i].level_GB_s /
-					  median;
-
-			d->low = at < d->low ? at : d->low;
-			d->high = at > d->high ? at : d->high;
-		}
-	}
-	d->low -= 2;
-	d->high += 2;
-}
-
 /** All of its runs, or those that found it: at the bottom where it was not
  *  measured. */
 static int write_points(const struct history_plot_drawing *d, size_t k,
@@ -256,12 +216,35 @@ static int draw(struct history_plot_drawing *d, struct err *e)
 
 int history_draw(const char *dir, const struct history *h, struct err *e)
 {
-	struct history_plot_drawing d = { .h = h };
+	struct history_plot_drawing d = { .h = h, .low = LOW, .high = HIGH };
 	struct plot_signals signals;
 	int rc;
 
-	choose(&d);
-	measure(&d);
+	/* the parts that are told of, then what is of all nodes */
+	for (size_t i = 0; i < 2 * h->n_parts && d.n < PARTS_MAX; i++) {
+		const struct history_part *p = &h->parts[i % h->n_parts];
+		const bool told = h->part ? history_is(p, h->part) :
+					    history_tells(p);
+
+		if ((i < h->n_parts ? told :
+				      !h->part && !told && !p->is.node[0]) &&
+		    median_of(p) > 0) {
+			d.parts[d.n++] = p;
+		}
+	}
+	for (size_t k = 0; k < d.n; k++) {
+		const double median = median_of(d.parts[k]);
+
+		for (size_t i = 0; i < d.parts[k]->n; i++) {
+			const double at = 100 *
+				d.parts[k]->points[i].level_GB_s / median;
+
+			d.low = at < d.low ? at : d.low;
+			d.high = at > d.high ? at : d.high;
+		}
+	}
+	d.low -= 2;
+	d.high += 2;
 	if (d.n == 0) {
 		return 0;
 	}

@@ -522,45 +522,6 @@ static int by_time(const void *a, const void *b)
 	return order ? order : p->place < q->place ? -1 : p->place > q->place;
 }
 
-/** Keep the last entry of each run, and the runs that count. */
-static void choose(size_t last, bool drills, struct store_runs *r)
-{
-	const size_t all = r->n;
-	size_t first;
-
-	if (all > 0) {
-		qsort(r->runs, all, sizeof(*r->runs), by_time);
-	}
-	r->n = 0;
-	for (size_t i = 0; i < all; i++) {
-		struct summary *s = &r->runs[i];
-		const bool again = i + 1 < all &&
-				   strcmp(s->id, s[1].id) == 0 &&
-				   strcmp(s->started_utc, s[1].started_utc) ==
-					   0;
-
-		if (!again && summary_counts(s, drills)) {
-			const struct summary kept = *s;
-
-			*s = (struct summary){ 0 };
-			r->runs[r->n++] = kept;
-			continue;
-		}
-		r->left_out += !again && summary_counts(s, true);
-		r->no_result += !again && !summary_counts(s, true);
-		summary_release(s);
-	}
-	first = r->n > last ? r->n - last : 0;
-	for (size_t i = 0; i < first; i++) {
-		summary_release(&r->runs[i]);
-	}
-	if (first > 0) {
-		memmove(r->runs, &r->runs[first],
-			(r->n - first) * sizeof(*r->runs));
-		r->n -= first;
-	}
-}
-
 void store_release(struct store_runs *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
@@ -737,8 +698,41 @@ int store_read(const char *dir, size_t last, bool drills, struct store_runs *r,
 	       struct err *e)
 {
 	const int rc = read_all(dir, false, r, e);
+	const size_t all = r->n;
+	size_t first;
 
-	choose(last, drills, r);
+	if (all > 0) {
+		qsort(r->runs, all, sizeof(*r->runs), by_time);
+	}
+	/* keep the last entry of each run, and the runs that count */
+	r->n = 0;
+	for (size_t i = 0; i < all; i++) {
+		struct summary *s = &r->runs[i];
+		const bool again = i + 1 < all &&
+				   strcmp(s->id, s[1].id) == 0 &&
+				   strcmp(s->started_utc, s[1].started_utc) ==
+					   0;
+
+		if (!again && summary_counts(s, drills)) {
+			const struct summary kept = *s;
+
+			*s = (struct summary){ 0 };
+			r->runs[r->n++] = kept;
+			continue;
+		}
+		r->left_out += !again && summary_counts(s, true);
+		r->no_result += !again && !summary_counts(s, true);
+		summary_release(s);
+	}
+	first = r->n > last ? r->n - last : 0;
+	for (size_t i = 0; i < first; i++) {
+		summary_release(&r->runs[i]);
+	}
+	if (first > 0) {
+		memmove(r->runs, &r->runs[first],
+			(r->n - first) * sizeof(*r->runs));
+		r->n -= first;
+	}
 	return rc;
 }
 

@@ -109,40 +109,34 @@ static bool take_two(const char *value, double most, double *a, double *b)
 							  b);
 }
 
-/** Latencies of a number of nodes, from low to high.  What an earlier text has
- *  set, that of the site, stays; so it is with shares. */
-static bool take_latency(struct expected *x, const char *nodes,
-			 const char *value)
-{
-	struct expected_latency l;
-	int i = 0;
-
-	if (units_parse_int(nodes, 1, SPEC_MAX_NODES, &l.nodes, NULL) < 0 ||
-	    !take_two(value, 1e6, &l.low, &l.high) || l.low > l.high) {
-		return false;
-	}
-	while (i < EXPECTED_LATENCIES && x->latencies[i].nodes &&
-	       x->latencies[i].nodes != l.nodes) {
-		i++;
-	}
-	if (i < EXPECTED_LATENCIES && !x->latencies[i].nodes) {
-		x->latencies[i] = l;
-	}
-	return i < EXPECTED_LATENCIES;
-}
-
 /** Shares below which a warning and a fault begin, or latencies. */
 static bool take_share(struct expected *x, const char *key, const char *value)
 {
 	static const char latency[] = "latency_";
 	int path = str_index(ceiling_path_names, key);
 	struct ceiling_share s;
+	struct expected_latency l;
+	int i = 0;
 
 	if (strcmp(key, "source") == 0) {
 		return true;
 	}
+	/* latencies of a number of nodes, from low to high.  What an earlier
+	 * text has set, that of the site, stays; so it is with shares. */
 	if (str_starts(key, latency)) {
-		return take_latency(x, key + strlen(latency), value);
+		if (units_parse_int(key + strlen(latency), 1, SPEC_MAX_NODES,
+				    &l.nodes, NULL) < 0 ||
+		    !take_two(value, 1e6, &l.low, &l.high) || l.low > l.high) {
+			return false;
+		}
+		while (i < EXPECTED_LATENCIES && x->latencies[i].nodes &&
+		       x->latencies[i].nodes != l.nodes) {
+			i++;
+		}
+		if (i < EXPECTED_LATENCIES && !x->latencies[i].nodes) {
+			x->latencies[i] = l;
+		}
+		return i < EXPECTED_LATENCIES;
 	}
 	if (path < 0 || !take_two(value, 100, &s.warn, &s.fail) ||
 	    s.fail > s.warn) {

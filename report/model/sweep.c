@@ -731,27 +731,6 @@ static bool has_figure(const struct collective_row *row)
 	       (isfinite(row->time_us) || isfinite(row_bandwidth(row)));
 }
 
-/** A point that is off while the ones beside it are not is noise; where there
- *  is none beside it, it is believed. */
-static void mark_noise(struct curve_diff *d)
-{
-	enum point_change was = POINT_SAME, before;
-
-	for (size_t i = 0; i < d->n; i++) {
-		struct point_diff *p = &d->points[i];
-		bool first = i == 0 || p[-1].inplace != p->inplace;
-		bool last = i + 1 == d->n || p[1].inplace != p->inplace;
-
-		before = was;	/* it may be marked already */
-		was = p->change;
-		if ((was == POINT_WORSE || was == POINT_BETTER) &&
-		    !(first && last) && (first || before != was) &&
-		    (last || p[1].change != was)) {
-			p->change = POINT_NOISY;
-		}
-	}
-}
-
 /** How fast @now is in relation to @then; NAN if that is not known. */
 static double ratio_of(const struct curve_diff *d,
 		       const struct collective_row *now,
@@ -811,6 +790,7 @@ static int compare(struct curve_diff *d)
 {
 	static const int64_t ways[] = { 0, 1, RECORD_NONE };
 	const struct curve *now = d->now, *then = d->then;
+	enum point_change was = POINT_SAME, before;
 
 	for (size_t i = 0; i < 3; i++) {
 		if (add_points(d, ways[i]) < 0) {
@@ -831,9 +811,21 @@ static int compare(struct curve_diff *d)
 			!curve_at(now, row->size_B, row->inplace) &&
 			!(any && any->inplace == RECORD_NONE);
 	}
-	mark_noise(d);
+	/* a point that is off while the ones beside it are not is noise; where
+	 * there is none beside it, it is believed */
 	for (size_t i = 0; i < d->n; i++) {
-		d->count[d->points[i].change]++;
+		struct point_diff *p = &d->points[i];
+		bool first = i == 0 || p[-1].inplace != p->inplace;
+		bool last = i + 1 == d->n || p[1].inplace != p->inplace;
+
+		before = was;	/* it may be marked already */
+		was = p->change;
+		if ((was == POINT_WORSE || was == POINT_BETTER) &&
+		    !(first && last) && (first || before != was) &&
+		    (last || p[1].change != was)) {
+			p->change = POINT_NOISY;
+		}
+		d->count[p->change]++;
 	}
 	return 0;
 }

@@ -69,7 +69,8 @@ static void add_findings(const struct run *run, const struct verdict *v,
 	}
 }
 
-static void add_parts(const struct run *run, struct str *out)
+void node_line(const struct run *run, const struct verdict *v,
+	       struct str *out)
 {
 	static const struct {
 		const char *fact, *one, *many;
@@ -78,8 +79,14 @@ static void add_parts(const struct run *run, struct str *out)
 		{ "port_state", "HCA port", "HCA ports" },
 		{ "link", "interface", "interfaces" },
 	};
+	size_t from = out->len;
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+	str_addf(out, "%s %s", heads[v->status], node_name(run));
+	if (v->n > 0) {
+		add_findings(run, v, out);
+	}
+	for (size_t i = 0; v->n == 0 && i < sizeof(parts) / sizeof(*parts);
+	     i++) {
 		size_t n = 0;
 
 		run_foreach_fact(run, f) {
@@ -87,19 +94,6 @@ static void add_parts(const struct run *run, struct str *out)
 		}
 		str_addf(out, "%s %zu %s", i > 0 ? "," : "", n,
 			 n == 1 ? parts[i].one : parts[i].many);
-	}
-}
-
-void node_line(const struct run *run, const struct verdict *v,
-	       struct str *out)
-{
-	size_t from = out->len;
-
-	str_addf(out, "%s %s", heads[v->status], node_name(run));
-	if (v->n > 0) {
-		add_findings(run, v, out);
-	} else {
-		add_parts(run, out);
 	}
 	/* one line, whatever a driver says */
 	str_harmless_from(out, from, 0);

@@ -129,40 +129,6 @@ static void add_lines(struct judged_memlock_line *lines, size_t n,
 	}
 }
 
-static void add_contexts(const struct memlock_rows *run, struct tables *to)
-{
-	static const struct table_column columns[] = {
-		{ .name = "context", .width = 9 },
-		{ .name = "soft", .width = 10 },
-		{ .name = "hard", .width = 10 },
-		{ .name = "cap", .width = 4 },
-		{ .name = "node", .width = 13, .most = 40 },
-		{ .name = "set by", .tail = true },
-	};
-	struct judged_memlock_line *lines = calloc(run->n + 1, sizeof(*lines));
-	char (*names)[64] = calloc(run->n + 1, sizeof(*names));
-	struct table *t = tables_add(to, &(struct table){
-		.title = "Limits by context", .columns = columns,
-		.n_columns = 6, .indent = 2 });
-	size_t n = 0;
-
-	for (size_t i = 0; lines && names && i < run->n; i++) {
-		const struct memlock_row *r = &run->rows[i];
-
-		if (strcmp(r->check, CHECK_SOFT) == 0 &&
-		    r->outcome != OUTCOME_SKIPPED) {
-			lines[n++] = take_context(run, r);
-		}
-	}
-	if (n > 0) {
-		qsort(lines, n, sizeof(*lines), by_context);
-		add_lines(lines, n, names, t);
-	}
-	t->text.failed |= !lines || !names;
-	free(names);
-	free(lines);
-}
-
 /* ---- the proof --------------------------------------------------------- */
 
 /** Add what failed first, then what did not fail. */
@@ -200,6 +166,42 @@ static void add_proof(const struct memlock_rows *run, struct tables *to)
 			}
 		}
 	}
+}
+
+static void tables(const struct judged *j, struct tables *to)
+{
+	static const struct table_column columns[] = {
+		{ .name = "context", .width = 9 },
+		{ .name = "soft", .width = 10 },
+		{ .name = "hard", .width = 10 },
+		{ .name = "cap", .width = 4 },
+		{ .name = "node", .width = 13, .most = 40 },
+		{ .name = "set by", .tail = true },
+	};
+	const struct memlock_rows *run = j->more;
+	struct judged_memlock_line *lines = calloc(run->n + 1, sizeof(*lines));
+	char (*names)[64] = calloc(run->n + 1, sizeof(*names));
+	struct table *t = tables_add(to, &(struct table){
+		.title = "Limits by context", .columns = columns,
+		.n_columns = 6, .indent = 2 });
+	size_t n = 0;
+
+	for (size_t i = 0; lines && names && i < run->n; i++) {
+		const struct memlock_row *r = &run->rows[i];
+
+		if (strcmp(r->check, CHECK_SOFT) == 0 &&
+		    r->outcome != OUTCOME_SKIPPED) {
+			lines[n++] = take_context(run, r);
+		}
+	}
+	if (n > 0) {
+		qsort(lines, n, sizeof(*lines), by_context);
+		add_lines(lines, n, names, t);
+	}
+	t->text.failed |= !lines || !names;
+	free(names);
+	free(lines);
+	add_proof(run, to);
 }
 
 /* ---- the kind of run ---------------------------------------------------- */
@@ -258,12 +260,6 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 		 cells[CELL_PASS],
 		 cells[CELL_PASS] + cells[CELL_FAIL] + cells[CELL_NOT_RUN]);
 	return i == 0;
-}
-
-static void tables(const struct judged *j, struct tables *to)
-{
-	add_contexts(j->more, to);
-	add_proof(j->more, to);
 }
 
 const struct judged_kind judged_memlock = {

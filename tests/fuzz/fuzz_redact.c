@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	}
 	json = json_parse((const char *)data, size, NULL);
-	hidden = json ? redact_json(&r, json) : NULL;
+	hidden = json ? redact_json(&r, "", json) : NULL;
 	if (json && !hidden) {
 		abort();
 	}

@@ -142,7 +142,7 @@ static void json_stays_json(void **state)
 	assert_non_null(json);
 	assert_int_equal(redact_names(&r), 0);
 	redact_add_host(&r, "gpu1");
-	made = redact_json(&r, json);
+	made = redact_json(&r, "", json);
 	json_add(made, JSON_COMPACT, &out);
 	assert_string_equal(str_text(&out), want);
 	assert_int_equal(r.removed, 4);

@@ -696,32 +696,6 @@ int wire_fd_send_entry(struct wire_fd *w, enum message_type type,
 	return send_frame(w, rc, &out, deadline_ns, e);
 }
 
-/* Keep the descriptors of one recvmsg; more than fit are closed. */
-static void wire_fd_keep(struct wire_fd *w, struct msghdr *mh)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c != NULL;
-	     c = CMSG_NXTHDR(mh, c)) {
-		size_t n;
-
-		if (c->cmsg_level != SOL_SOCKET ||
-		    c->cmsg_type != SCM_RIGHTS) {
-			continue;
-		}
-		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		for (size_t i = 0; i < n; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int),
-			       sizeof(fd));
-			if (w->n_fds < WIRE_FDS) {
-				w->fds[w->n_fds++] = fd;
-			} else {
-				close(fd);
-			}
-		}
-	}
-}
-
 /* One recvmsg: 1 got bytes, 0 would block, -1 with @e. */
 static int wire_fd_read(struct wire_fd *w, struct err *e)
 {
@@ -741,7 +715,26 @@ static int wire_fd_read(struct wire_fd *w, struct err *e)
 
 	n = recvmsg(w->fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n > 0) {
-		wire_fd_keep(w, &mh);
+		/* keep its descriptors; more than fit are closed */
+		for (struct cmsghdr *c = CMSG_FIRSTHDR(&mh); c != NULL;
+		     c = CMSG_NXTHDR(&mh, c)) {
+			const bool fds = c->cmsg_level == SOL_SOCKET &&
+					 c->cmsg_type == SCM_RIGHTS;
+
+			for (size_t i = 0; fds &&
+			     i < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+			     i++) {
+				int fd;
+
+				memcpy(&fd, CMSG_DATA(c) + i * sizeof(int),
+				       sizeof(fd));
+				if (w->n_fds < WIRE_FDS) {
+					w->fds[w->n_fds++] = fd;
+				} else {
+					close(fd);
+				}
+			}
+		}
 		wire_buf_add(&w->in, bytes, (size_t)n);
 		return 1;
 	}
