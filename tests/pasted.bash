@@ -13,5 +13,5 @@ pasted()
 		[ $((BATS_SUITE_TEST_NUMBER % 8)) -eq 0 ] || return 0
 	grep -qsE '^ {10}gpucheck |"gpucheck ' "$@" || return 0
 	said=$("$BATS_TEST_DIRNAME/../golden/commands.py" "$@")
-	[ -z "$said" ] || { echo "$said"; return 1; }
+	[ -z "$said" ] || { echo "$said" >&2; return 1; }
 }

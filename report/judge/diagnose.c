@@ -543,7 +543,6 @@ bool diagnose_combine(const struct run *run, const struct grid_pair *p,
 	const struct diagnose_step *top = diagnose_top(run);
 	const struct diagnose_row *was =
 		diagnose_row_of(run, top, p->src, p->dst);
-	uint64_t used = 0;	/* of diagnose_steps */
 	size_t at = 0;
 
 	*out = (struct diagnose_step){ .rate = true, .of = ~0U };
@@ -555,11 +554,18 @@ bool diagnose_combine(const struct run *run, const struct grid_pair *p,
 		     s++) {
 			const struct diagnose_row *r =
 				diagnose_row_of(run, s, p->src, p->dst);
+			bool used = false;	/* a variable of it is */
 
-			if (!diagnose_is_knob(s) || !r ||
-			    r->outcome != OUTCOME_OK ||
-			    r->bw_GB_s <= most ||
-			    used & (UINT64_C(1) << (s - diagnose_steps))) {
+			for (size_t k = 0; k < at * DIAGNOSE_MAX_ENV; k++) {
+				const char *own = s->env[k % DIAGNOSE_MAX_ENV];
+
+				used = used || (own &&
+						strcmp(out->env[k /
+							DIAGNOSE_MAX_ENV],
+						       own) == 0);
+			}
+			if (!diagnose_is_knob(s) || !r || used ||
+			    r->outcome != OUTCOME_OK || r->bw_GB_s <= most) {
 				continue;
 			}
 			if (diagnose_helps(run, r)) {
@@ -568,22 +574,14 @@ bool diagnose_combine(const struct run *run, const struct grid_pair *p,
 			most = r->bw_GB_s;
 			best = s;
 		}
-		if (!best) {
-			return false;
-		}
-		used |= UINT64_C(1) << (best - diagnose_steps);
-		for (size_t i = 0; best->env[i]; i++) {
-			bool has = false;
-
-			for (size_t k = 0; k < at; k++) {
-				has = has ||
-				      strcmp(out->env[k], best->env[i]) == 0;
-			}
-			if (!has && at == DIAGNOSE_MAX_ENV) {
+		for (size_t i = 0; best && best->env[i]; i++) {
+			if (at == DIAGNOSE_MAX_ENV) {
 				return false;
 			}
-			out->env[at] = has ? out->env[at] : best->env[i];
-			at += !has;
+			out->env[at++] = best->env[i];
+		}
+		if (!best) {
+			return false;
 		}
 	}
 	return class_of(run, p->src, p->dst) == CELL_SLOW &&

@@ -189,11 +189,16 @@ int next_good(const struct run *run, struct verdict *v)
 }
 
 /** Returns true if a command can name the nodes of @run: gpucheck starts their
- *  agents. */
+ *  agents, and not by a list of hosts that has other names, such as
+ *  addresses. */
 static bool names_nodes(const struct run *run)
 {
+	const char *hosts = json_string_value(run_option(run, "ssh"));
+
 	return !tell_is_local(run) &&
-	       !spec_launcher_is(run_file(run->json).launcher, LAUNCHER_ONCE);
+	       !spec_launcher_is(run_file(run->json).launcher, LAUNCHER_ONCE) &&
+	       !(hosts && strpbrk(hosts, "[,") && run->n_nodes > 0 &&
+		 !hostlist_has(hosts, run->nodes[0].name));
 }
 
 /** Failures that are named; the rest is counted. */
