@@ -449,6 +449,24 @@ static void set_comm(struct hang_row *row, const struct ras_rank *r)
 	row->async_error = r->async_error;
 }
 
+/** The rank in the job of @r, whose process is gone, and with it its
+ *  environment: that in a communicator of all ranks, or the only one that no
+ *  process here has. */
+static int64_t lost_rank(const struct look *l, const struct ras_rank *r)
+{
+	int64_t world = -1, sum = 0, known = 0;
+
+	for (size_t i = 0; i < l->procs.n; i++) {
+		const struct proc *p = &l->procs.list[i];
+
+		world = p->world > world ? p->world : world;
+		known += p->rank >= 0;
+		sum += p->rank >= 0 ? p->rank : 0;
+	}
+	return r->comm_size < world && known == world - 1 ?
+		       world * (world - 1) / 2 - sum : r->rank;
+}
+
 static int64_t least(int64_t a, int64_t b)
 {
 	return a < 0 || b < 0 ? RECORD_NONE : a < b ? a : b;
@@ -504,7 +522,7 @@ static void say_row(const struct look *l, const struct proc *p,
 		STR_COPY(row.calls, first->calls);
 		STR_COPY(row.calls_later, r->calls);
 		row.gpu = r->gpu >= 0 ? r->gpu : RECORD_NONE;
-		row.rank = p->rank >= 0 ? p->rank : r->rank;
+		row.rank = p->rank >= 0 ? p->rank : lost_rank(l, r);
 		row.behind = look_behind(l, r);
 	}
 	if (row.gpu == RECORD_NONE) {

@@ -403,6 +403,14 @@ static bool is_awaited(const struct hang *h, size_t p)
 	return awaited || !linked;
 }
 
+/** Returns true if the process may wait in NCCL: it spins, and its GPU does not
+ *  compute. */
+static bool is_spinning(const struct hang_row *r)
+{
+	return (r->cpu >= SPIN_CPU || strcmp(r->state, "R") == 0) &&
+	       !hang_gpu_rests(r) && !hang_computes(r);
+}
+
 /** If NCCL has no counts: names the idle ranks at the end of each chain, if all
  *  others spin for a GPU that may run an NCCL kernel.  Those are the majority,
  *  or the idle ranks sleep for a reason of their own. */
@@ -417,9 +425,7 @@ static size_t name_idle(struct hang *h)
 			all++;
 			idle += is_idle(r);
 			asleep += is_asleep(r);
-			spin += (r->cpu >= SPIN_CPU ||
-				 strcmp(r->state, "R") == 0) &&
-				!hang_gpu_rests(r) && !hang_computes(r);
+			spin += is_spinning(r);
 		}
 	}
 	if (idle + spin < all || spin < 2 - (idle < spin) ||
@@ -443,9 +449,10 @@ static size_t name_idle(struct hang *h)
 	return n;
 }
 
-/** If no rank spins, as with Gloo or MPI: names the few ranks that sleep for a
- *  reason of their own or leave data unread, while most wait for a thread or a
- *  socket; or the only one that computes, on no GPU. */
+/** If few ranks spin, as with Gloo or MPI, or while communicators are set up:
+ *  names the few ranks that sleep for a reason of their own or leave data
+ *  unread, while most wait for a thread or a socket; or the only one that
+ *  computes, on no GPU. */
 static size_t name_sleeper(struct hang *h)
 {
 	size_t all = 0, wait = 0, asleep = 0, deaf = 0, busy = 0, n = 0;
@@ -455,12 +462,15 @@ static size_t name_sleeper(struct hang *h)
 
 		if (h->seats[i].process == i) {
 			all++;
-			wait += is_in_wait(r);
+			wait += is_in_wait(r) ||
+				((r->comm[0] || r->gpu != RECORD_NONE) &&
+				 is_spinning(r));
 			asleep += is_asleep(r);
 			deaf += is_idle(r) && r->unread_B > 0;
 			busy += (r->cpu >= SPIN_CPU ||
 				 (strcmp(r->state, "R") == 0 &&
-				  r->cpu >= SPIN_CPU / 2)) &&
+				  r->cpu >= IDLE_CPU &&
+				  r->switches <= POLL_SWITCHES)) &&
 				r->gpu == RECORD_NONE && r->comm[0] == '\0';
 		}
 	}
@@ -477,7 +487,8 @@ static size_t name_sleeper(struct hang *h)
 		char says[200];
 
 		if (s->process != i ||
-		    !(deaf ? s->row->unread_B > 0 : !is_in_wait(s->row))) {
+		    !(deaf ? s->row->unread_B > 0 :
+		      busy ? !is_in_wait(s->row) : is_asleep(s->row))) {
 			continue;
 		}
 		snprintf(says, sizeof(says), "%s%s, while the others wait for "

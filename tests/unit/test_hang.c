@@ -216,7 +216,7 @@ static void what_is_not_decided_is_said(void **state)
 
 /** A pipeline of four in the communicators 0-1, 1-2, 2-3, and with @cycle 3-0,
  *  of which @is says what each rank does: "w" waits in NCCL, "i" is idle, "s"
- *  sleeps.  Returns the rows. */
+ *  sleeps, "c" waits for a connection.  Returns the rows. */
 static size_t pipeline(struct hang_row *rows, const char *is, bool cycle)
 {
 	size_t n = 0;
@@ -229,6 +229,8 @@ static size_t pipeline(struct hang_row *rows, const char *is, bool cycle)
 			snprintf(changes, sizeof(changes), PAIR
 				 "comm 0x%d;comm_rank %d;%s", c, end,
 				 is[r] == 'i' ? IDLES :
+				 is[r] == 'c' ? "state S;cpu 0;"
+						"waits_in wait_woken" :
 				 is[r] == 's' ? "state S;cpu 0;"
 						"waits_in hrtimer_nanosleep" :
 						"");
@@ -249,9 +251,13 @@ static void the_end_of_a_pipeline_is_named(void **state)
 		{ .is = "wiww", .named = "rank_asleep 1" },
 		{ .is = "wwiw", .named = "rank_asleep 2" },
 		{ .is = "wwwi", .named = "rank_asleep 3" },
-		{ .is = "wwis", .named = "" },	/* too few wait */
+		/* 2 may wait for it, which sleeps for a reason of its own */
+		{ .is = "wwis", .named = "rank_asleep 3" },
 		{ .is = "wssw", .named = "rank_asleep 1, rank_asleep 2" },
 		{ .is = "wiiw", .named = "" },
+		/* 1 sets up a communicator with 2, which does not come */
+		{ .is = "wcsw", .named = "rank_asleep 2" },
+		{ .is = "wciw", .named = "" },
 		/* no rank waits for 0 */
 		{ .is = "ssww", .named = "rank_asleep 1" },
 		{ .is = "iiii", .named = "" },
@@ -319,7 +325,7 @@ static void the_one_that_sleeps_elsewhere_is_named(void **state)
 		{ IDLES, "waits_in ;cpu 1", "rank_computes 3" },
 		/* others leave it too little CPU; and one that does little */
 		{ IDLES, "waits_in ;cpu 0.5", "rank_computes 3" },
-		{ IDLES, "waits_in ;cpu 0.3", "" },
+		{ IDLES, "waits_in ;cpu 0.3;switches 90", "" },
 		{ IDLES, "waits_in ;cpu 0.5;state S", "" },
 		{ IDLES "waits_in ep_poll", SLEEPS "waits_in hrtimer_nanosleep",
 		  "rank_asleep 3" },
