@@ -23,11 +23,11 @@ add()
 	start=$(date -u -d "2026-01-01 $1 days" +%Y-%m-%dT09:15:02.000Z)
 	[ -e past/history-7.csv ] || header >past/history-7.csv
 	cat >>past/history-7.csv <<-EOT
-	run,$id,p2p,,$2,$start,,0,0,nccl,nic,67108864,2,1,45,,,,,,,,,,,,,,,.
-	node,$id,,,tested,,,,,,,,,,,,,,n1,45,,$3,,,,,,,,.
+	run,$id,p2p,,$2,$start,,0,0,nccl,nic,67108864,2,1,45,,,,,,,,,,,,,,,,.
+	node,$id,,,tested,,,,,,,,,,,,,,n1,45,,$3,,,,,,,,,.
 	EOT
 	[ -z "$4" ] || cat >>past/history-7.csv <<-EOT
-	finding,$id,,,fail,,,,,,,,,,,,,,n1,,,,,nic,0,,,,$4,.
+	finding,$id,,,fail,,,,,,,,,,,,,,n1,,,,,nic,0,,,,$4,,.
 	EOT
 }
 
@@ -186,7 +186,7 @@ field()
 	echo 'run,0a' >>past/history-7.csv
 	add 2 pass 45 ''
 	run_p history --history=past
-	fails 0 'not read: history-7.csv: line 4: 2 fields, the first line has 30'
+	fails 0 'not read: history-7.csv: line 4: 2 fields, the first line has 31'
 	grep -q '^2 runs from .*; 1 line cannot be read' <<<"$output"
 }
 
