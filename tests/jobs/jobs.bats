@@ -4,81 +4,17 @@
 
 load helper
 
-teardown()
-{
-	local good=true
-	pasted || good=false
-	end_jobs
-	! does_not_answer gcn4 || node-up 4
-	if [ -e loop ]; then
-		for node in 1 2 3 4; do
-			node-run $node umount "$PWD/small" || true
-		done
-		umount small
-		losetup --detach "$(cat loop)"
-	fi
-	$good
-}
-
-# Six jobs of two nodes with two ranks each.
-pairs=(p2p --jobs=pairs -G 2 --transport=tcp -b 64K --max-jobs=2 -o run)
-
-says()
-{
-	grep -qE -- "$1" "$2" || { echo "no '$1' in:"; cat "$2"; return 1; }
-}
-
-# good NODES...: how many ordered cells between ranks of these have a good row.
-good()
-{
-	# shellcheck disable=SC2086  # several files
-	awk -F, -v "nodes= $* " '
-		NR > 1 && $25 == "ok" && index(nodes, " " $3 " ") &&
-			index(nodes, " " $7 " ") { print $3, $4, $7, $8 }
-		' ${rows-run/results.csv} | sort -u | wc -l
-}
-
-# has_good COUNT NODES...
-has_good()
-{
-	local n
-	n=$(good "${@:2}")
-	[ "$n" = "$1" ] && return
-	echo "$n, not $1"
-	cut -d, -f2,6,25,26 run/results.csv
-	ls run/parts
-	cut -c1-150 run/events.csv
-	cat run/parts/*/job.out | grep -v '^env'
-	return 1
-}
-
 # The same of the jobs, before they are merged.
 jobs_have_good()
 {
+	# shellcheck disable=SC2034 # good() reads it
 	local rows='run/parts/*/results.csv'
 	[ "$(good "${@:2}" 2>/dev/null)" = "$1" ]
-}
-
-# A part of that number has begun to measure.
-measures()
-{
-	[ -e "run/parts/$1/results.csv" ] &&
-		[ "$(wc -l <"run/parts/$1/results.csv")" -gt 1 ]
 }
 
 ended()
 {
 	[ "$(jq -r '.ended_utc // ""' run/run.json)" ]
-}
-
-gone()
-{
-	! kill -0 "$1" 2>/dev/null
-}
-
-does_not_answer()
-{
-	sinfo --noheader --nodes="$1" --format=%T | grep -q '[*]'
 }
 
 answers()
@@ -97,45 +33,11 @@ fails()
 		{ jq .findings run/verdict.json; return 1; }
 }
 
-# cancel: as printed in err, and none comes back.
-cancel()
-{
-	local command
-	command=$(sed -n 's/.*to cancel the jobs: //p' err)
-	[ "$command" ]
-	bash -c "$command"
-	await 30 queue_is_empty
-	sleep 3
-	queue_is_empty
-}
-
 # No job can start before a node is back.
 done_as_far_as_can_be()
 {
 	! squeue --noheader --format='%T %r' |
 		grep -qvE 'PENDING (ReqNodeNotAvail|Dependency)'
-}
-
-# Each part has been submitted once, or twice if named here.
-submitted_once()
-{
-	local wanted
-	wanted=$(squeue --noheader --states=all --format=%o |
-		grep -c "$PWD/run/parts/")
-	[ "$wanted" = "$(find run/parts -name job.sbatch | wc -l)" ] &&
-		[ "$(again)" = "${1-0}" ]
-}
-
-# How many parts were submitted again.
-again()
-{
-	find run/parts -maxdepth 1 -name '*-2' | wc -l
-}
-
-job_of()
-{
-	squeue --noheader --format='%i %o' | awk -v s="/$1/job.sbatch" '
-		index($2, s) { print $1 }'
 }
 
 @test "a plan, a dry run, and what does not go with it" {
@@ -280,139 +182,4 @@ names_pairs()
 	await 60 answers gcn4
 	run_to 0 p2p --resume run
 	has_good 56 gcn1 gcn2 gcn3 gcn4
-}
-
-@test "what is preempted is left to --resume; ^C leaves the jobs" {
-	# what its user wants to see hides no job from it
-	SQUEUE_STATES=COMPLETED SQUEUE_FORMAT2=jobid SINFO_STATES=down \
-		"$GPUCHECK" "${pairs[@]}" -n 4000 >out 2>err 3>&- &
-	front=$!
-	await 30 measures 0001-1
-	scancel "$(job_of 0001-1)"
-	await 30 measures 0003-1
-	kill -INT "$front"
-	await 20 gone "$front"
-	code=0
-	wait "$front" || code=$?
-	[ "$code" = 4 ]
-	says 'stopped following; the jobs continue' err
-	run_to 4 attach run
-	says '^PARTIAL' out
-	says '6 jobs: 5 done, 1 lost' err
-	says 'p2p --resume' err
-	run_to 0 p2p --resume run
-	says '6 jobs: 6 done' err
-	has_good 56 gcn1 gcn2 gcn3 gcn4
-	[ "$(ls -d run/parts/*-[2-9])" = run/parts/0001-2 ]
-	submitted_once 1
-	await 30 queue_is_empty
-}
-
-@test "the front is killed at any time: --resume submits the rest, none twice" {
-	mkdir bin
-	printf '#!/bin/sh\nsleep .3\n%s "$@" || exit\nsleep .3\n' \
-		"$(command -v sbatch)" >bin/sbatch
-	chmod +x bin/sbatch
-	local moments=(.9 1.7)
-	[ "${CASES-}" != all ] || moments=(.5 .9 1.3 1.7 2.1)
-	for after in "${moments[@]}"; do
-		PATH=$PWD/bin:$PATH setsid "$GPUCHECK" "${pairs[@]:0:7}" \
-			-o "run$after" >out 2>err 3>&- &
-		front=$!
-		await 10 test -d "run$after/parts"
-		ln -sfn "run$after" run
-		sleep "$after"
-		kill -KILL "$front"
-		await 10 gone "$front"
-		run_to 0 p2p --resume run
-		has_good 56 gcn1 gcn2 gcn3 gcn4
-		# the job that was about to be submitted may have been refused
-		[ "$(again)" -le 1 ]
-		squeue --noheader --states=all --format=%o |
-			grep "/run$after/" >listed
-		for i in 1 2 3 4 5 6; do
-			[ "$(grep -c "/parts/000$i-" listed)" = 1 ]
-		done
-	done
-}
-
-@test "the caller logs out: the jobs go on, and another user may look" {
-	setsid "$GPUCHECK" "${pairs[@]}" -n 4000 >out 2>err 3>&- &
-	front=$!
-	await 30 measures 0001-1
-	kill -HUP "$front"
-	await 20 gone "$front"
-	await 90 queue_is_empty
-	chmod -R a+rX . "$BATS_TEST_TMPDIR"
-	find run -printf '%p %T@\n' | sort >before
-	code=0
-	setpriv --reuid=65534 --regid=65534 --clear-groups \
-		"$GPUCHECK" report run >words 2>&1 || code=$?
-	find run -printf '%p %T@\n' | sort | diff before -
-	run_to 0 report run
-	has_good 56 gcn1 gcn2 gcn3 gcn4
-}
-
-@test "a full disk: what was measured stays, --resume measures the rest" {
-	local node
-	mkdir small
-	truncate -s 8M image
-	mkfs.ext4 -q -m 0 image
-	losetup --find --show image >loop || skip "no loop device"
-	mount "$(cat loop)" small
-	for node in 1 2 3 4; do
-		node-run $node mount "$(cat loop)" "$PWD/small"
-	done
-	dd if=/dev/zero of=small/fill bs=1k 2>/dev/null || true
-	truncate -s -80K small/fill
-	code=0
-	timeout 120 "$GPUCHECK" "${pairs[@]:0:7}" --max-jobs=1000 \
-		-o small/run >out 2>err 3>&- || code=$?
-	cat err
-	[ "$code" = 3 ] || [ "$code" = 4 ]
-	grep -iq 'no space' err
-	await 60 queue_is_empty
-	rm small/fill
-	ln -s small/run run
-	run_to 0 p2p --resume run
-	has_good 56 gcn1 gcn2 gcn3 gcn4
-}
-
-@test "^C and --no-wait say how to cancel, which ends all jobs" {
-	run_to 0 "${pairs[@]}" -n 4000 --no-wait
-	await 30 measures 0001-1
-	cancel
-	rm -r run
-	"$GPUCHECK" "${pairs[@]}" --max-jobs=1000 -n 4000 >out 2>err 3>&- &
-	front=$!
-	await 30 measures 0001-1
-	kill -INT "$front"
-	await 20 gone "$front"
-	cancel
-	# amid the submission as well
-	rm -r run
-	mkdir bin
-	printf '#!/bin/sh\nsleep 3\nexec %s "$@"\n' "$(command -v sbatch)" \
-		>bin/sbatch
-	chmod +x bin/sbatch
-	PATH=$PWD/bin:$PATH "$GPUCHECK" "${pairs[@]}" -n 4000 >out 2>err 3>&- &
-	front=$!
-	await 30 measures 0001-1
-	kill -INT "$front"
-	await 20 gone "$front"
-	says 'stopped submitting; the submitted jobs continue' err
-	[ ! -e run/parts/0006-1 ]
-	cancel
-}
-
-@test "after a repair: a job for what was found and as much that is well" {
-	echo 'dead node=3' >drill
-	run_to 1 p2p -N 4 -G 2 --transport=tcp -b 64K --faults=drill -o found
-	[ "$(jq -r '.findings[0] | "\(.kind) \(.node)"' \
-		found/verdict.json)" = 'node gcn4' ]
-	run_to 0 p2p --retest found -o again
-	says '^(PASS|WARN)' out
-	says "retest of the findings of '.*found'" out
-	says 'node gcn4 \(drill_dead\): [0-9]+ tests pass' out
-	jq -e '.nodes | map(.name) | index("gcn4")' again/run.json
 }

@@ -10,6 +10,7 @@ teardown()
 	local good=true
 	pasted || good=false
 	mend
+	scontrol delete reservation=fix 2>/dev/null || true
 	end_jobs
 	$good
 }
