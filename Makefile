@@ -87,7 +87,7 @@ folders := cli report sbatch probes lib
 objs = $(patsubst %.c,$(B)/%.o,$(shell find $(1) -name '*.c'))
 archives := $(patsubst %,$(B)/%.a,$(folders))
 
-.PHONY: all deps demo units fuzzers gpu_programs install clean needs
+.PHONY: all deps demo unit_programs units fuzzers gpu_programs install clean needs
 all: gpucheck
 
 needs:
@@ -136,6 +136,7 @@ $(B)/tests/unit/%.o: all_cflags += -DSANITIZED=$(if $(SAN),1,0)
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(archives)
 	$(call say,LD,$@)
 	$(Q)$(link) -o $@ $< $(archives) $(LIBS) -lcmocka
+unit_programs: $(units)
 units: $(units) $(B)/tests/verdict/property $(B)/tests/verdict/reach \
 	$(B)/tests/verdict/kinds $(B)/tests/verdict/other $(B)/tests/verdict/sample \
 	$(B)/tests/verdict/fleet $(B)/tests/verdict/ports
@@ -263,11 +264,14 @@ check-all: check
 	@-.ci/deps chromium poppler-utils
 	@-$(MAKE) --no-print-directory deps-release
 	@tests/run ssh unit hang page packaging
+	@$(MAKE) --no-print-directory DEV=1 SAN=address,undefined CC=clang \
+		B=build-san units test_libraries test_programs
 	@COMMANDS=all tests/run cli@san copies@san cluster@san jobs@san robust@san \
 		ssh@san ping@san drill@san security@san
 	@CASES=5000 tests/run verdict
 	@tests/run verdict@san
-	@CASES=all tests/run hostile rdma drill golden robust:place robust:limits jobs
+	@CASES=all tests/run hostile rdma drill golden robust:place \
+		robust:limits robust:history jobs
 	@GRID=all tests/run grid
 	@IMAGE_S=40 tests/run cluster:boot
 	@tests/run lost
