@@ -527,33 +527,13 @@ static void add_pair(const struct gpu_look *a, const struct gpu_look *b,
 
 /* ---- all GPUs ----------------------------------------------------------- */
 
-/* Add everything about GPU @i of @l that concerns no other GPU. */
-static void look_at(struct gpu_look *k, const struct gpu_list *l, size_t i)
-{
-	struct gpu_holders by;
-
-	if (!NVML_SAYS(k->nvml, nvmlDeviceGetHandleByUUID, l->gpus[i].uuid,
-		       &k->dev)) {
-		k->dev = NULL;
-		return;
-	}
-	add_modes(k);
-	gpu_fabric_facts(k->nvml, k->dev, k->scope, k->facts);
-	gpu_health_facts(k->nvml, k->dev, k->scope, k->facts);
-	add_links(k);
-	/* users of the GPU before this run, as a fact named after the code */
-	gpu_holders(l->gpus[i].uuid, false, &by);
-	if (by.n > 0) {
-		add_text(k, by.code, by.words);
-	}
-}
-
 void gpu_state_facts(const struct gpu_list *l, json_t *facts)
 {
 	const struct nvml *nvml = dl_nvml(NULL);
 	struct gpu_look looks[GPU_LIST_MAX];
 	char scopes[GPU_LIST_MAX][16];
 	size_t n = gpu_list_visible(l);
+	struct gpu_holders by;
 	int version;
 
 	if (nvml == NULL || nvml->nvmlInit_v2() != NVML_SUCCESS) {
@@ -569,7 +549,22 @@ void gpu_state_facts(const struct gpu_list *l, json_t *facts)
 		looks[i] = (struct gpu_look){ .nvml = nvml,
 					      .facts = facts,
 					      .scope = scopes[i] };
-		look_at(&looks[i], l, i);
+		if (!NVML_SAYS(nvml, nvmlDeviceGetHandleByUUID,
+			       l->gpus[i].uuid, &looks[i].dev)) {
+			looks[i].dev = NULL;
+			continue;
+		}
+		/* everything about it that concerns no other GPU */
+		add_modes(&looks[i]);
+		gpu_fabric_facts(nvml, looks[i].dev, scopes[i], facts);
+		gpu_health_facts(nvml, looks[i].dev, scopes[i], facts);
+		add_links(&looks[i]);
+		/* users of the GPU before this run, as a fact named after the
+		 * code */
+		gpu_holders(l->gpus[i].uuid, false, &by);
+		if (by.n > 0) {
+			add_text(&looks[i], by.code, by.words);
+		}
 	}
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = i + 1; k < n; k++) {

@@ -338,15 +338,13 @@ static int history_judge(struct history *h)
 
 /* ---- parts and nodes by what they are ------------------------------------ */
 
-/** A hash table: where each part, or node, is in its list: open addressing,
- *  + 1, 0 = free. */
-struct history_places {
-	size_t *at, size;	/* a power of two */
-};
+enum history_table { TABLE_PARTS, TABLE_NODES, TABLES };
 
 struct history_work {
 	struct history *h;
-	struct history_places parts, nodes;
+	/* hash tables: where each part, or node, is in its list: open
+	 * addressing, + 1, 0 = free; sizes are powers of two */
+	size_t *at[TABLES], size[TABLES];
 };
 
 static uint64_t hash_text(uint64_t hash, const char *text)
@@ -384,18 +382,18 @@ static bool is_part(const struct history_part *p,
 	       (!(by & BY_NAME) || strcmp(p->is.name, is->name) == 0);
 }
 
-/** Make room for one more than @n in @p.  Returns 1 if the table is empty now,
- *  0 if nothing changed, -1 without memory. */
-static int places_grow(struct history_places *p, size_t n)
+/** Make room for one more than @n in table @t.  Returns 1 if the table is empty
+ *  now, 0 if nothing changed, -1 without memory. */
+static int table_grow(struct history_work *w, enum history_table t, size_t n)
 {
-	if (2 * (n + 1) < p->size) {
+	if (2 * (n + 1) < w->size[t]) {
 		return 0;
 	}
-	free(p->at);
-	p->size = p->size ? 2 * p->size : 256;
-	p->at = calloc(p->size, sizeof(*p->at));
-	if (!p->at) {
-		p->size = 0;
+	free(w->at[t]);
+	w->size[t] = w->size[t] ? 2 * w->size[t] : 256;
+	w->at[t] = calloc(w->size[t], sizeof(*w->at[t]));
+	if (!w->at[t]) {
+		w->size[t] = 0;
 		return -1;
 	}
 	return 1;
@@ -404,25 +402,24 @@ static int places_grow(struct history_places *p, size_t n)
 static size_t *part_place(const struct history_work *w,
 			  const struct summary_finding *is, size_t setup)
 {
-	const struct history_places *p = &w->parts;
-	size_t i = hash_part(is, setup) & (p->size - 1);
+	size_t *at = w->at[TABLE_PARTS], last = w->size[TABLE_PARTS] - 1;
+	size_t i = hash_part(is, setup) & last;
 
-	while (p->at[i] && !is_part(&w->h->parts[p->at[i] - 1], is, setup)) {
-		i = (i + 1) & (p->size - 1);
+	while (at[i] && !is_part(&w->h->parts[at[i] - 1], is, setup)) {
+		i = (i + 1) & last;
 	}
-	return &p->at[i];
+	return &at[i];
 }
 
 static size_t *node_place(const struct history_work *w, const char *name)
 {
-	const struct history_places *p = &w->nodes;
-	size_t i = hash_mix(hash_text(0, name), 0, 0, 0) & (p->size - 1);
+	size_t *at = w->at[TABLE_NODES], last = w->size[TABLE_NODES] - 1;
+	size_t i = hash_mix(hash_text(0, name), 0, 0, 0) & last;
 
-	while (p->at[i] &&
-	       strcmp(w->h->nodes[p->at[i] - 1].name, name) != 0) {
-		i = (i + 1) & (p->size - 1);
+	while (at[i] && strcmp(w->h->nodes[at[i] - 1].name, name) != 0) {
+		i = (i + 1) & last;
 	}
-	return &p->at[i];
+	return &at[i];
 }
 
 /** The part that @is names in runs of @setup; NULL without memory. */
@@ -431,7 +428,7 @@ part_of(struct history_work *w, const struct summary_finding *is, size_t setup)
 {
 	struct history *h = w->h;
 	struct history_part new;
-	const int grown = places_grow(&w->parts, h->n_parts);
+	const int grown = table_grow(w, TABLE_PARTS, h->n_parts);
 	size_t *place;
 
 	for (size_t i = 0; grown > 0 && i < h->n_parts; i++) {
@@ -455,7 +452,7 @@ static struct history_node *node_of(struct history_work *w, const char *name)
 {
 	struct history *h = w->h;
 	struct history_node new = { .name = "" };
-	const int grown = places_grow(&w->nodes, h->n_nodes);
+	const int grown = table_grow(w, TABLE_NODES, h->n_nodes);
 	size_t *place;
 
 	for (size_t i = 0; grown > 0 && i < h->n_nodes; i++) {
@@ -663,8 +660,8 @@ int history_make(const struct summary *runs, size_t n, struct history *h)
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		rc = take_run(&w, i);
 	}
-	free(w.parts.at);
-	free(w.nodes.at);
+	free(w.at[TABLE_PARTS]);
+	free(w.at[TABLE_NODES]);
 	return rc == 0 ? history_judge(h) : rc;
 }
 
