@@ -428,12 +428,15 @@ static void name_table(struct parser *p)
 static void keep_mean(const struct parser *p)
 {
 	const double mean = import_real(p->k.at[p->k.n - 1]);
+	json_t *of;
 
 	p->x->means = p->x->means ? p->x->means : json_array();
 	if (isfinite(mean)) {
-		json_array_append_new(p->x->means, json_pack(
-			"{s:o, s:o, s:f}", "table", json_text(p->head.label),
-			"variant", json_text(p->head.variant), "GB_s", mean));
+		of = json_object();
+		json_object_set_new(of, "table", json_text(p->head.label));
+		json_object_set_new(of, "variant", json_text(p->head.variant));
+		json_object_set_new(of, "GB_s", json_real(mean));
+		json_array_append_new(p->x->means, of);
 	}
 }
 
@@ -596,13 +599,29 @@ static const char *const failures[] = {
 	"Test failure", "Test hip failure", "Test RCCL failure", NULL
 };
 
+/** "Rank  0 Group  0 Pid   3697 on   node1 device  0 [..]" */
+static void take_device(struct parser *p, const struct import_tokens *t,
+			int64_t rank)
+{
+	size_t i = 0;
+
+	while (i + 1 < t->n && strcmp(t->at[i], "on") != 0) {
+		i++;
+	}
+	p->devices += i + 1 < t->n;
+	p->last_rank = rank > p->last_rank ? rank : p->last_rank;
+	if (i + 1 < t->n && json_object_size(p->hosts) < HOSTS_MAX) {
+		json_object_set_new_nocheck(p->hosts, t->at[i + 1],
+					    json_true());
+	}
+}
+
 /** Takes a line with facts about a run.  Returns false if it is not one. */
 static bool take_fact(struct parser *p, const char *body,
 		      const struct import_tokens *t)
 {
 	static const char warmup[] = "warmup iters:";
 	const char *at = strstr(body, warmup);
-	size_t i = 0;
 
 	if (t->n == 0) {
 		return true;
@@ -627,18 +646,7 @@ static bool take_fact(struct parser *p, const char *body,
 			 (long long)number_after(body, "nelem_per_send="));
 		STR_COPY(p->next.settings, body);
 	} else if (str_starts(body, "Rank") && strstr(body, " on ")) {
-		/* "Rank  0 Group  0 Pid   3697 on   node1 device  0 [..]" */
-		int64_t rank = number_after(body, "Rank");
-
-		while (i + 1 < t->n && strcmp(t->at[i], "on") != 0) {
-			i++;
-		}
-		p->devices += i + 1 < t->n;
-		p->last_rank = rank > p->last_rank ? rank : p->last_rank;
-		if (i + 1 < t->n && json_object_size(p->hosts) < HOSTS_MAX) {
-			json_object_set_new_nocheck(p->hosts, t->at[i + 1],
-						    json_true());
-		}
+		take_device(p, t, number_after(body, "Rank"));
 	} else if (str_starts(body, "Using devices")) {
 		json_object_clear(p->hosts);
 		p->devices = 0;
@@ -771,7 +779,8 @@ static int take_line(void *user, const char *line, bool unended, struct err *e)
 
 	take_absence(p, line);
 	if (import_has_any(body, failures)) {
-		rc = p->ended ? end_table(p, e) : 0;	/* of the next one */
+		/* of the next program */
+		rc = p->ended ? end_table(p, e) : 0;
 		if (!p->failure[0]) {
 			STR_COPY(p->failure, body);
 		}

@@ -62,11 +62,13 @@ static int take_row(const struct run_rows *rows, const void *data)
 	return record_list_add(list, data);
 }
 
-static int judge(const char *dir, struct judged *j, const struct schema *s,
-		 struct err *e)
+static int judge(const char *dir, struct judged *j, struct err *e)
 {
-	const struct run_rows rows = { .schema = s, .run = &j->run,
-				       .take = take_row, .user = j };
+	const bool targets = j->kind == &judged_targets;
+	const struct run_rows rows = { .schema = targets ? &schema_ping :
+							   &schema_p2p,
+				       .run = &j->run, .take = take_row,
+				       .user = j };
 
 	if (run_load(dir, &rows, e) < 0) {
 		return -1;
@@ -77,16 +79,6 @@ static int judge(const char *dir, struct judged *j, const struct schema *s,
 		}
 	}
 	return verdict_close(&j->run, &j->verdict);
-}
-
-static int judge_pairs(const char *dir, struct judged *j, struct err *e)
-{
-	return judge(dir, j, &schema_p2p, e);
-}
-
-static int judge_targets(const char *dir, struct judged *j, struct err *e)
-{
-	return judge(dir, j, &schema_ping, e);
 }
 
 static void release(void *more)
@@ -198,7 +190,7 @@ static void tables(const struct judged *j, struct tables *to)
 const struct judged_kind judged_rows = {
 	.probe = PROBE_ROWS,
 	.more_size = sizeof(struct record_list),
-	.judge = judge_pairs,
+	.judge = judge,
 	.release = release,
 	.head = head,
 	.tables = tables,
@@ -207,7 +199,7 @@ const struct judged_kind judged_rows = {
 const struct judged_kind judged_targets = {
 	.probe = PROBE_TARGETS,
 	.more_size = sizeof(struct record_list),
-	.judge = judge_targets,
+	.judge = judge,
 	.release = release,
 	.head = head,
 	.tables = tables,
