@@ -305,7 +305,7 @@ const struct command cmd_node = {
 static int ping_check(struct session *s, struct str *drill, struct err *e)
 {
 	static const char *const packets[] = { "find-mtu", "size", "method",
-					       NULL };
+					       "flows", NULL };
 	static const char *const tcp[] = { "tcp", NULL };
 	const struct spec *spec = &s->spec;
 	const char *stray;

@@ -296,6 +296,7 @@ static int node_look_show(const struct session *s, struct judged *run)
 			     TERM_ASCII, &text);
 	}
 	screen_print(&text, stdout);
+	keep_junit(&run->run, &run->verdict, s->spec.junit, code);
 	str_release(&text);
 	verdict_release(&run->verdict);
 	return code;
@@ -399,6 +400,7 @@ static int show(const struct session *s, struct run *run,
 		}
 	}
 	screen_print(&text, stdout);
+	keep_junit(run, &verdict, spec->junit, code);
 	str_release(&text);
 	verdict_release(&verdict);
 	return code;

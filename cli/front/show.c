@@ -131,6 +131,22 @@ static int put_file(const char *file, struct str *text, struct err *e)
 		       err_set(e, e->code, "cannot write '%s'", file) : 0;
 }
 
+void keep_junit(const struct run *run, const struct verdict *v,
+		const char *file, int code)
+{
+	struct str text = STR_INIT;
+	struct err e = { 0 };
+
+	if (!file[0]) {
+		return;
+	}
+	judged_junit(run, v, code, &text);
+	if (put_file(file, &text, &e) < 0) {
+		talk_err(&e);
+	}
+	str_release(&text);
+}
+
 void keep(const struct judged *j, const struct spec *s, int code)
 {
 	struct summary sum = { 0 };
@@ -139,13 +155,7 @@ void keep(const struct judged *j, const struct spec *s, int code)
 	struct err e = { 0 };
 	char run[sizeof(e.hint) / 2];
 
-	if (s->junit[0]) {	/* the verdict as test cases */
-		judged_junit(j, code, &text);
-		if (put_file(s->junit, &text, &e) < 0) {
-			talk_err(&e);
-		}
-		str_release(&text);
-	}
+	keep_junit(&j->run, &j->verdict, s->junit, code);
 	if (!s->history[0] && !s->metrics[0]) {
 		return;
 	}

@@ -17,6 +17,11 @@
  *  errors are reported, and change nothing else. */
 void keep(const struct judged *j, const struct spec *s, int code);
 
+/** --junit: write the verdict @v, which ended with @code, to @file as test
+ *  cases; "": do nothing.  Reports write errors. */
+void keep_junit(const struct run *run, const struct verdict *v,
+		const char *file, int code);
+
 /* ---- history dir --------------------------------------------------------- */
 
 /**

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/data/record.h"
 
+#include <ctype.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -639,4 +640,100 @@ json_t *record_json(const struct schema *s, const void *row)
 		}
 	}
 	return obj;
+}
+
+/* ---- choices of NCCL ----------------------------------------------------- */
+
+/* ncclAlgoStr, ncclProtoStr of NCCL's src/init.cc; MSCCL's fork adds one. */
+const char *const nccl_algos[] = {
+	"Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree",
+	"PAT", "MSCCL", NULL
+};
+const char *const nccl_protos[] = { "LL", "LL128", "Simple", NULL };
+
+/** Copy the word at @at; returns behind it. */
+static const char *take_word(const char *at, char *word, size_t size)
+{
+	size_t n = strcspn(at, " \t");
+
+	snprintf(word, size, "%.*s", (int)n, at);
+	return at + n;
+}
+
+/** Return true if the words are equal but for case and underscores. */
+static bool same_word(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		a += *a == '_';
+		b += *b == '_';
+		if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) {
+			return false;
+		}
+		if (*a == '\0') {
+			return true;
+		}
+	}
+}
+
+/**
+ * Older versions give numbers, which are places in the lists, newer ones write
+ * NVLS_TREE or SIMPLE: all become the words that NCCL_ALGO and NCCL_PROTO take.
+ */
+static void name_choice(char *word, size_t size, const char *const *names)
+{
+	int n = 0;
+	int64_t i;
+
+	while (names[n] != NULL && !same_word(word, names[n])) {
+		n++;
+	}
+	if (names[n] != NULL) {
+		str_copy(word, size, names[n]);
+	} else if (isdigit((unsigned char)word[0]) &&
+		   units_parse_int(word, 0, n - 1, &i, NULL) == 0) {
+		str_copy(word, size, names[i]);
+	}
+}
+
+/** Read "Algo A proto P" or "Kernel K". */
+static bool read_choice(const char *at, char algo[NCCL_CHOSEN_ALGO],
+			char proto[NCCL_CHOSEN_PROTO])
+{
+	if (str_starts(at, "Kernel ")) {
+		take_word(at + 7, algo, NCCL_CHOSEN_ALGO);
+		proto[0] = '\0';
+		return algo[0] != '\0';
+	}
+	if (!str_starts(at, "Algo ")) {
+		return false;
+	}
+	at = take_word(at + 5, algo, NCCL_CHOSEN_ALGO);
+	if (!str_starts(at, " proto ")) {
+		return false;
+	}
+	take_word(at + 7, proto, NCCL_CHOSEN_PROTO);
+	name_choice(algo, NCCL_CHOSEN_ALGO, nccl_algos);
+	name_choice(proto, NCCL_CHOSEN_PROTO, nccl_protos);
+	return algo[0] != '\0' && proto[0] != '\0';
+}
+
+int64_t nccl_choice_parse(const char *line, char algo[NCCL_CHOSEN_ALGO],
+			  char proto[NCCL_CHOSEN_PROTO])
+{
+	static const char arrow[] = " Bytes -> ";
+	const char *at = strstr(line, arrow), *from = at;
+	char number[24];
+	int64_t bytes;
+
+	while (from != NULL && from > line &&
+	       isdigit((unsigned char)from[-1])) {
+		from--;
+	}
+	if (at == NULL || at - from >= (ptrdiff_t)sizeof(number)) {
+		return -1;
+	}
+	snprintf(number, sizeof(number), "%.*s", (int)(at - from), from);
+	return units_parse_int(number, 0, INT64_MAX, &bytes, NULL) == 0 &&
+			       read_choice(at + sizeof(arrow) - 1, algo,
+					   proto) ? bytes : -1;
 }

@@ -246,6 +246,7 @@ extern const struct schema schema_memlock;
 #define PING_FLUX	"arp_flux"	/* another port of the node answers */
 #define PING_FOREIGN	"foreign_mac"	/* outcome ok: whose is not known */
 #define PING_FILTERED	"icmp_filtered"	/* UDP comes back, ICMP does not */
+#define PING_FLOW	"path_flow"	/* some UDP ports lose packets */
 #define PING_ECHO_GONE	"echo_closed"	/* host answers, our agent does not */
 #define PING_MTU	"mtu_small"
 #define PING_TCP_OPEN	"tcp_open"
@@ -281,7 +282,9 @@ extern const struct schema schema_memlock;
 	OUTCOME(outcome, "ok, error, timeout, skipped, not_run") \
 	TEXT(code, 48, "type of failure or observation, one word") \
 	TEXT(detail, 400, "the reason in one sentence") \
-	TEXT(start_utc, 32, "start time, RFC 3339")
+	TEXT(start_utc, 32, "start time, RFC 3339") \
+	INT(flow, "UDP source port, in a row of packets lost on it") \
+	INT(flows, "UDP source ports that were tested: --flows")
 struct ping_row {
 	RECORD_FIELDS(PING_COLUMNS)
 };
@@ -380,6 +383,18 @@ extern const char *const collective_names[];	/* a NULL ends them */
 const char *collective_name(enum collective c);
 /** COLLECTIVES when @text is none. */
 enum collective collective_parse(const char *text);
+/** NCCL's names of its algorithms and protocols, NULL at the end. */
+extern const char *const nccl_algos[], *const nccl_protos[];
+#define NCCL_CHOSEN_ALGO 32
+#define NCCL_CHOSEN_PROTO 16
+/**
+ * Read the choice for a size of a message from a line that NCCL logs with the
+ * subsystem TUNING: "AllReduce: 1024 Bytes -> Algo Ring proto LL channel...",
+ * with numbers instead of names in older versions, or "... Bytes -> Kernel
+ * NAME".  Returns the size in bytes; -1: not such a line.
+ */
+int64_t nccl_choice_parse(const char *line, char algo[NCCL_CHOSEN_ALGO],
+			  char proto[NCCL_CHOSEN_PROTO]);
 /**
  * Bus bandwidth over algorithm bandwidth for @ranks ranks, as in
  * PERFORMANCE.md of nccl-tests; 1 for a single rank, where it has no meaning.

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/host/interface.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <limits.h>
+#include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <math.h>
 #include <net/if.h>
 #include <net/if_arp.h>
@@ -474,4 +477,122 @@ const char *bond_leg_fault(const struct bond *b, int leg, char buf[BOND_FAULT])
 				 ": it leads to another switch" : "");
 	}
 	return buf;
+}
+
+/* ---- statistics of the driver -------------------------------------------- */
+
+#define STATS_MAX  8192		/* counters; mlx5 has about 1500 */
+#define STATS_TEXT (1024 * 1024)
+#define FEC_MARK   "Active FEC encoding: "
+
+static int ask_driver(int fd, const char *name, void *data)
+{
+	struct ifreq r = { .ifr_data = data };
+
+	snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", name);
+	return ioctl(fd, SIOCETHTOOL, &r);
+}
+
+static void add_stats(int fd, const char *name, struct str *out)
+{
+	/* the number of strings follows the head */
+	struct ethtool_sset_info *ask =
+		calloc(1, sizeof(*ask) + sizeof(uint32_t));
+	struct ethtool_gstrings *names = NULL;
+	struct ethtool_stats *values = NULL;
+	uint32_t n = 0;
+
+	if (ask != NULL) {
+		ask->cmd = ETHTOOL_GSSET_INFO;
+		ask->sset_mask = 1ULL << ETH_SS_STATS;
+		n = ask_driver(fd, name, ask) == 0 && ask->sset_mask != 0 ?
+			    ask->data[0] : 0;
+	}
+	free(ask);
+	if (n == 0 || n > STATS_MAX) {
+		return;
+	}
+	names = calloc(1, sizeof(*names) + n * ETH_GSTRING_LEN);
+	values = calloc(1, sizeof(*values) + n * sizeof(uint64_t));
+	if (names != NULL && values != NULL) {
+		names->cmd = ETHTOOL_GSTRINGS;
+		names->string_set = ETH_SS_STATS;
+		names->len = values->n_stats = n;
+		values->cmd = ETHTOOL_GSTATS;
+	}
+	/* a driver may change how many there are: both must say the same */
+	if (names != NULL && values != NULL &&
+	    ask_driver(fd, name, names) == 0 &&
+	    ask_driver(fd, name, values) == 0 && names->len == n &&
+	    values->n_stats == n) {
+		for (uint32_t i = 0; i < n; i++) {
+			str_addf(out, "%.*s: %llu\n", ETH_GSTRING_LEN,
+				 (const char *)names->data +
+					 i * ETH_GSTRING_LEN,
+				 (unsigned long long)values->data[i]);
+		}
+	}
+	free(names);
+	free(values);
+}
+
+char *interface_stats(const char *root, const char *name)
+{
+	static const struct {
+		uint32_t bit;
+		const char *word;
+	} fecs[] = {
+		{ ETHTOOL_FEC_RS, "RS" }, { ETHTOOL_FEC_BASER, "BaseR" },
+		{ ETHTOOL_FEC_LLRS, "LLRS" }, { ETHTOOL_FEC_OFF, "Off" },
+	};
+	struct ethtool_fecparam fec = { .cmd = ETHTOOL_GFECPARAM };
+	struct str out = STR_INIT;
+	char *text;
+	int fd;
+
+	if (root[0] != '\0') {
+		return sysfile_whole(STATS_TEXT, "%s/ethtool/%s", root, name);
+	}
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0) {
+		return NULL;
+	}
+	add_stats(fd, name, &out);
+	for (size_t i = 0; ask_driver(fd, name, &fec) == 0 &&
+			   i < sizeof(fecs) / sizeof(fecs[0]); i++) {
+		if (fec.active_fec & fecs[i].bit) {
+			str_addf(&out, FEC_MARK "%s\n", fecs[i].word);
+		}
+	}
+	close(fd);
+	text = out.len > 0 ? strdup(str_text(&out)) : NULL;
+	str_release(&out);
+	return text;
+}
+
+bool interface_stat(const char *text, const char *name, uint64_t *value)
+{
+	const size_t len = strlen(name);
+	const char *at = text;
+	char *end;
+
+	while (text != NULL && (at = strstr(at, name)) != NULL) {
+		if ((at == text || strchr(" \t\n", at[-1]) != NULL) &&
+		    strncmp(at + len, ": ", 2) == 0 &&
+		    isdigit((unsigned char)at[len + 2])) {
+			errno = 0;
+			*value = strtoull(at + len + 2, &end, 10);
+			return errno == 0 && (*end == '\n' || *end == '\0');
+		}
+		at += len;
+	}
+	return false;
+}
+
+void interface_fec(const char *text, char *buf, size_t size)
+{
+	const char *at = text != NULL ? strstr(text, FEC_MARK) : NULL;
+
+	at = at != NULL ? at + strlen(FEC_MARK) : "";
+	snprintf(buf, size, "%.*s", (int)strcspn(at, " \n"), at);
 }

@@ -131,6 +131,16 @@ enum interface_way { INTERFACE_UNKNOWN, INTERFACE_DOWN, INTERFACE_UP };
 enum interface_way interface_says(const struct sockaddr *sa, char *buf,
 				  size_t size);
 
+/** Return the statistics of the driver of interface @name, and its FEC, as
+ *  "ethtool -S" and "ethtool --show-fec" print them; below @root (not "") the
+ *  recorded text ethtool/NAME.  free() frees; NULL: there are none. */
+char *interface_stats(const char *root, const char *name);
+/** The counter @name of such a @text (NULL: none) into *@value; false: it is
+ *  not there.  Pure; input is untrusted. */
+bool interface_stat(const char *text, const char *name, uint64_t *value);
+/** "RS", "BaseR", "Off" of such a @text into @buf; "": not known.  Pure. */
+void interface_fec(const char *text, char *buf, size_t size);
+
 /** An entry of an inventory's array "interfaces"; new reference. */
 json_t *interface_json(const struct interface *i);
 /** The other way; 0, or -1 with @e: @i is undefined then. */

@@ -118,6 +118,7 @@ void port_route_facts(const struct port *ports, size_t n,
 /* ---- port facts ---------------------------------------------------------- */
 
 #define SOURCE "/sys/class/infiniband"
+#define ETHTOOL "ethtool"	/* folder: counters of the netdev's driver */
 
 static void add_text(json_t *facts, const struct port *p, const char *fact,
 		     const char *value)
@@ -146,6 +147,7 @@ static const struct {
 	MEMBER("firmware", firmware, TEXT, 0, ""),
 	MEMBER("board", board, TEXT, 0, ""),
 	MEMBER("netdev", netdev, TEXT, 0, ""),
+	MEMBER("fec", fec, TEXT, 0, ""),
 	MEMBER("gids", gids, TEXT, 0, ""),
 	MEMBER("gid_kinds", gid_kinds, TEXT, 0, ""),
 	MEMBER("subnet", subnet, TEXT, 0, ""),
@@ -188,8 +190,13 @@ void port_facts(const struct port *p, json_t *facts)
 			   line_GB_s);
 	}
 	for (size_t i = 0; port_counter_defs[i].name != NULL; i++) {
-		if (p->has_counter[i]) {
-			facts_addf(facts, p->name, port_counter_defs[i].name,
+		const struct port_counter_def *d = &port_counter_defs[i];
+
+		/* drivers have many, of which most stay zero */
+		if (p->has_counter[i] &&
+		    (p->counters[i] > 0 || d->folder == NULL ||
+		     strcmp(d->folder, ETHTOOL) != 0)) {
+			facts_addf(facts, p->name, d->name,
 				   "", SOURCE, "%" PRIu64, p->counters[i]);
 		}
 	}
@@ -290,6 +297,9 @@ bool link_counts_grown(const struct link_counts *before,
 
 #define LINK(n) { .name = #n, .folder = "counters" }
 #define RDMA(n) { .name = #n, .folder = "hw_counters" }
+#define WIRE(n) { .name = #n, .folder = ETHTOOL }
+#define PRIORITY(k) WIRE(rx_prio##k##_discards), WIRE(rx_prio##k##_pause), \
+	WIRE(tx_prio##k##_pause)
 
 /* Those of mlx5 and of the kernel's own drivers; what is not there is not
  * read.  New ones go to the end of their group. */
@@ -328,6 +338,16 @@ const struct port_counter_def port_counter_defs[] = {
 	RDMA(out_of_seq_request),
 	RDMA(rcvd_seq_err),
 	RDMA(send_err),
+	/* of mlx5: bits that FEC corrected, symbols that it did not */
+	WIRE(rx_corrected_bits_phy),
+	WIRE(rx_pcs_symbol_err_phy),
+	WIRE(rx_crc_errors_phy),
+	WIRE(link_down_events_phy),
+	WIRE(rx_discards_phy),
+	WIRE(tx_pause_storm_warning_events),
+	WIRE(tx_pause_storm_error_events),
+	PRIORITY(0), PRIORITY(1), PRIORITY(2), PRIORITY(3),
+	PRIORITY(4), PRIORITY(5), PRIORITY(6), PRIORITY(7),
 	{ .name = "carrier_changes" },
 	{ 0 }
 };
@@ -435,12 +455,21 @@ static void read_counters(const char *root, struct port *p)
 {
 	static const char *const moved[] = { "port_xmit_data",
 					     "port_rcv_data" };
+	char *stats = p->netdev[0] != '\0' ? interface_stats(root, p->netdev) :
+					    NULL;
 	char text[FILE_TEXT], *end;
 	int64_t words;
+
+	interface_fec(stats, p->fec, sizeof(p->fec));
 
 	for (size_t i = 0; port_counter_defs[i].name != NULL; i++) {
 		const struct port_counter_def *d = &port_counter_defs[i];
 
+		if (d->folder != NULL && strcmp(d->folder, ETHTOOL) == 0) {
+			p->has_counter[i] = interface_stat(stats, d->name,
+							   &p->counters[i]);
+			continue;
+		}
 		if (d->folder != NULL) {
 			sysfile_read(text, sizeof(text), PORT_FILE "%s/%s",
 				     root, p->hca, p->number, d->folder,
@@ -462,6 +491,7 @@ static void read_counters(const char *root, struct port *p)
 				     -1 :
 				     p->moved_B + words * 4;
 	}
+	free(stats);
 }
 
 /* A word of a list by index. */

@@ -169,7 +169,7 @@ int nccl_place_parse(const char *text, struct nccl_place *p);
  * library is called, so that a sick driver cannot hang the reader.
  */
 #define PORT_MAX      64	/* of a node */
-#define PORT_COUNTERS 40
+#define PORT_COUNTERS 72
 #define PORT_NAME     80
 #define PORT_PKEYS    8		/* looked at: jobs use one of the first */
 #define PORT_SUBNET   20
@@ -191,6 +191,7 @@ struct port {
 	char firmware[64];
 	char board[64];
 	char netdev[64];	/* of RoCE */
+	char fec[16];		/* the same: RS, BaseR, Off; "" not known */
 	char gids[160];		/* of RoCE, by index: "0:v1 1:v2 ..." */
 	char gid_kinds[256];	/* the same: "0:link 1:IPv6 2:IPv4 ..." */
 	char subnet[PORT_SUBNET];	/* of InfiniBand: fe80:0000:0000:0000 */
@@ -208,7 +209,8 @@ struct port {
 /** A counter that tells of trouble when it grows. */
 struct port_counter_def {
 	const char *name;
-	const char *folder;	/* counters, hw_counters; NULL: of the netdev */
+	const char *folder;	/* counters, hw_counters; of the netdev:
+				 * ethtool, or NULL: its folder */
 };
 
 extern const struct port_counter_def port_counter_defs[];	/* NULL ends */

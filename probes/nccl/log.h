@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "lib/base/err.h"
+#include "lib/data/record_rows.h"
 
 /* ---- path ---------------------------------------------------------------- */
 
@@ -74,9 +75,6 @@ bool nccl_network_find(const char *text, size_t len, struct nccl_network *n);
  * with the subsystem TUNING: it may use others than it was asked for, and
  * reports that nowhere else. Pure: from text to text.
  */
-#define NCCL_CHOSEN_ALGO 32
-#define NCCL_CHOSEN_PROTO 16
-
 /**
  * The last choice for @function ("allreduce", in any case) in @text (@len
  * bytes, need not end in NUL): "AllReduce: 1024 Bytes -> Algo Ring proto LL
@@ -87,9 +85,6 @@ bool nccl_network_find(const char *text, size_t len, struct nccl_network *n);
 bool nccl_chosen_find(const char *text, size_t len, const char *function,
 		      char algo[NCCL_CHOSEN_ALGO],
 		      char proto[NCCL_CHOSEN_PROTO]);
-
-/** NCCL's names of its algorithms and protocols, NULL at the end. */
-extern const char *const nccl_algos[], *const nccl_protos[];
 
 /* ---- log ----------------------------------------------------------------- */
 

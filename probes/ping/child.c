@@ -77,11 +77,14 @@ static void answer(struct ping_echo *x, int fd, uint8_t *buf,
 		   const struct ping_got *got, int64_t now_ns)
 {
 	/* from the address that was asked, by whatever way the routes have */
-	const struct ping_socket s = { .fd = fd, .ip = got->to };
+	struct ping_socket s = { .fd = fd, .ip = got->to };
+	size_t n = got->n;
+	bool counted;
 	struct ping_mark mark;
 
 	if (!ping_mark_read(buf, got->n, &mark) ||
-	    (mark.type != PING_ASK && mark.type != PING_TRACE) ||
+	    (mark.type != PING_ASK && mark.type != PING_TRACE &&
+	     mark.type != PING_COUNTED) ||
 	    !hash_equal(mark.key, x->key, sizeof(x->key))) {
 		return;
 	}
@@ -98,13 +101,24 @@ static void answer(struct ping_echo *x, int fd, uint8_t *buf,
 			x->heard[x->n_heard++] = *got;
 		}
 	}
+	counted = mark.type == PING_COUNTED;
+	if (counted) {
+		mark.from = ping_count(x, got);
+		n = PING_MARK_BYTES;
+	}
 	if (!ping_echo_take(x, now_ns)) {
 		return;
 	}
 	mark.type = PING_ANSWER;
 	memset(mark.key, 0, sizeof(mark.key));
-	ping_mark_write(&mark, buf, got->n);
-	ping_socket_send(&s, &got->from, got->port, buf, got->n);
+	ping_mark_write(&mark, buf, n);
+	ping_socket_send(&s, &got->from, got->port, buf, n);
+	/* once more: what drops answers from one port lets others pass */
+	s.fd = x->second[fd == x->udp6];
+	if (counted && s.fd >= 0 && got->n >= 2 * n &&
+	    ping_echo_take(x, now_ns)) {
+		ping_socket_send(&s, &got->from, got->port, buf, n);
+	}
 }
 
 /* Answer what has come in on @fd, one of the sockets of @x; @buf has
@@ -172,7 +186,7 @@ static void take_bounce(struct ping_child *c, uint32_t own,
 			path = c->path_at[own * n_ends + i];
 		}
 	}
-	if (path == PING_NONE || c->paths[path].own != own) {
+	if (path >= c->n_paths || c->paths[path].own != own) {
 		return;
 	}
 	s = &c->paths[path].sights;
@@ -202,7 +216,7 @@ static void take_answer(struct ping_child *c, uint32_t own,
 		return;
 	}
 	path = ping_engine_path(&c->engine, mark.serial);
-	if (path == PING_NONE || c->paths[path].own != own) {
+	if (path >= c->n_paths || c->paths[path].own != own) {
 		return;		/* too late, or twice */
 	}
 	p = &c->paths[path];
@@ -291,6 +305,8 @@ static void ping_take_tcp(struct ping_child *c, uint32_t serial)
 #define WAIT_NS (100 * NS_PER_MS)
 /* ... than sockets have room for what comes meanwhile. */
 #define DEAF_NS (100 * NS_PER_MS)
+/* Paths and flows of a node: what memory is for. */
+#define FLOWS_MAX (1 << 24)
 
 /* ---- before the mesh --------------------------------------------------- */
 
@@ -309,6 +325,9 @@ static int open_door(struct ping_child *c, struct err *e)
 		.udp4 = open_udp(AF_INET, &ports),
 		.udp6 = open_udp(AF_INET6, &ports),
 		.tcp = net_listen(false, ports, NULL),
+		.second = { c->spec.flows > 1 ? open_udp(AF_INET, &ports) : -1,
+			    c->spec.flows > 1 ? open_udp(AF_INET6, &ports) : -1
+		},
 		.heard = calloc(PING_HEARD_MAX, sizeof(*x->heard)),
 		.tokens = PING_ECHO_BURST,
 		.at_ns = clock_now_ns(),
@@ -437,12 +456,23 @@ static void say_neighbours(const struct ping_child *c)
 	}
 }
 
+/* As many connections or ports at a time as the process may have. */
+static void raise_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
 /* Take the line that lists all other nodes. */
 static int take_told(struct ping_child *c, const json_t *line, struct err *e)
 {
 	struct ping_rules rules;
-	struct rlimit files;
 	int64_t me, fleet;
+	uint32_t all;
 
 	if (c->me >= 0) {
 		return err_set(e, EPROTO, "the list of addresses came twice");
@@ -456,17 +486,22 @@ static int take_told(struct ping_child *c, const json_t *line, struct err *e)
 	if (make_paths(c, e) < 0) {
 		return -1;
 	}
-	rules = ping_rules_for(&c->spec, (int)fleet, c->n_paths);
-	if (ping_engine_init(&c->engine, &rules, c->n_paths) < 0) {
+	c->n_flows = c->spec.flows > 1 && !c->spec.tcp[0] ?
+			     (uint32_t)c->spec.flows : 0;
+	if ((uint64_t)c->n_paths * (1 + c->n_flows) > FLOWS_MAX) {
+		return err_set(e, E2BIG, "more than %d flows", FLOWS_MAX);
+	}
+	all = c->n_paths * (1 + c->n_flows);
+	rules = ping_rules_for(&c->spec, (int)fleet, all);
+	if (ping_engine_init(&c->engine, &rules, all) < 0 ||
+	    (c->n_flows > 0 && ping_flows_init(c) < 0)) {
 		return err_set(e, ENOMEM, "no memory for %u paths",
 			       c->n_paths);
 	}
+	if (c->spec.tcp[0] != '\0' || c->n_flows > 0) {
+		raise_files();
+	}
 	if (c->spec.tcp[0] != '\0') {
-		/* as many connections at a time as the process may have */
-		if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-			files.rlim_cur = files.rlim_max;
-			setrlimit(RLIMIT_NOFILE, &files);
-		}
 		c->tcp_fds = malloc(rules.window * sizeof(*c->tcp_fds));
 		if (c->tcp_fds == NULL) {
 			return err_set(e, ENOMEM, "no memory for connections");
@@ -504,7 +539,11 @@ static int64_t advance(struct ping_child *c)
 		 * more to ask */
 		int64_t now_ns = clock_now_ns();
 
-		if (!ping_look_elsewhere(c, path) && !ping_size_next(c, path)) {
+		if (path >= c->n_paths) {
+			ping_flow_settled(c, path);
+		} else if (!ping_look_elsewhere(c, path) &&
+			   !ping_size_next(c, path) &&
+			   !ping_flows_start(c, path)) {
 			ping_decided(c, path, now_ns);
 		}
 		wake = 0;
@@ -551,6 +590,9 @@ static bool take_event(struct ping_child *c, uint64_t data, struct err *e)
 		break;
 	case EVENT_TCP:
 		ping_take_tcp(c, number);
+		break;
+	case EVENT_FLOW:
+		ping_flow_take(c, number);
 		break;
 	}
 	return true;
@@ -611,7 +653,8 @@ int ping_child(const struct node_args *args, struct err *e)
 	c->tag = random[0];
 	c->trace_tag = random[1];
 	c->echo_id = (uint16_t)random[2];
-	c->echo = (struct ping_echo){.udp4 = -1, .udp6 = -1, .tcp = -1};
+	c->echo = (struct ping_echo){ .udp4 = -1, .udp6 = -1, .tcp = -1,
+				      .second = { -1, -1 } };
 	if (read_options(c, args, &why) == 0 && open_door(c, &why) == 0) {
 		run(c, &why);
 		/* the traces that came: their answers may have been lost */
@@ -626,14 +669,17 @@ int ping_child(const struct node_args *args, struct err *e)
 		}
 	}
 	ping_close_all(c);
-	for (int i = 0; i < 3; i++) {
-		const int fds[] = { c->echo.udp4, c->echo.udp6, c->echo.tcp };
+	for (int i = 0; i < 5; i++) {
+		const int fds[] = { c->echo.udp4, c->echo.udp6, c->echo.tcp,
+				    c->echo.second[0], c->echo.second[1] };
 
 		if (fds[i] >= 0) {
 			close(fds[i]);
 		}
 	}
 	free(c->echo.heard);
+	free(c->echo.counts);
+	ping_flows_release(c);
 	ping_neigh_release(&c->neighs);
 	ping_engine_release(&c->engine);
 	ping_mesh_release(&c->mesh);

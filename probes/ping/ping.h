@@ -46,6 +46,9 @@ struct ping_rules {
 struct ping_rules ping_rules_of(int count, int64_t interval_ns,
 				int64_t timeout_ns, int64_t gap_ns,
 				size_t paths);
+/** How long --flows may take on @paths paths, at most. */
+int64_t ping_flows_budget_ns(const struct spec *s, const struct ping_rules *r,
+			     size_t paths);
 /** How long that may take, at most. */
 int64_t ping_rules_budget_ns(const struct ping_rules *r, size_t paths);
 

@@ -347,7 +347,8 @@ static json_t *plan_mesh(const struct ping_mesh *m, const struct spec *s,
 	}
 	r = ping_rules_for(s, m->n_nodes, most);
 	ns = ping_rules_budget_ns(&r, most) +
-	     (s->df ? DF_STEPS : CHECK_STEPS) * 2 * r.timeout_ns;
+	     (s->df ? DF_STEPS : CHECK_STEPS) * 2 * r.timeout_ns +
+	     ping_flows_budget_ns(s, &r, most);
 	if (check_mesh(m, cells, e) < 0 || check_time(s, ns, e) < 0) {
 		json_decref(tell);
 		return NULL;

@@ -94,6 +94,8 @@ enum ping_mark_type {
 	PING_ASK,	/* UDP: please answer */
 	PING_TRACE,	/* UDP: please answer, and remember that it came */
 	PING_ANSWER,
+	PING_COUNTED,	/* UDP: please answer from two ports, with the number
+			 * that came from this one */
 	PING_MARK_TYPES
 };
 
@@ -106,7 +108,8 @@ struct ping_mark {
 	uint8_t key[PING_KEY_BYTES];	/* of the door it knocks at; UDP */
 	uint64_t tag;		/* a secret of the sender: only a host that got
 				 * the probe can answer it */
-	uint32_t from;		/* number of the sending node */
+	uint32_t from;		/* number of the sending node; of an answer to
+				 * PING_COUNTED how many came, 0 = unknown */
 	uint32_t serial;
 };
 
@@ -153,11 +156,13 @@ const char *ping_icmp_text(sa_family_t family, uint8_t type, uint8_t code,
 
 struct ping_echo {
 	int udp4, udp6, tcp; /* -1 = not open */
+	int second[2];	/* of IPv4, of IPv6: other ports to answer from */
 	uint8_t key[PING_KEY_BYTES];
 	double tokens; /* answers that may be sent, as of at_ns */
 	int64_t at_ns;
 	struct ping_got *heard; /* the address pairs of the traces */
 	size_t n_heard;
+	struct ping_count *counts; /* flows.c; NULL: none came */
 };
 
 /** Take the right to answer once: PING_ECHO_RATE per second, after a burst of
@@ -324,6 +329,7 @@ int ping_neigh_parse(struct ping_neighs *all, void *bytes, size_t n,
  *   child.c  the loop; answers, errors and connections come in
  *   send.c   a probe goes out
  *   sizing.c the largest packet that passes
+ *   flows.c  further UDP ports of a path
  *   row.c    the row of a path
  */
 
@@ -331,6 +337,9 @@ int ping_neigh_parse(struct ping_neighs *all, void *bytes, size_t n,
 struct ping_path {
 	uint16_t own;		/* of own[] */
 	uint8_t traces;		/* sent */
+	uint16_t flows;		/* tested */
+	uint16_t flows_open;	/* under way */
+	uint32_t clean;		/* a flow that lost nothing; 0 = none */
 	bool sizing;		/* its answers count; it looks for the MTU */
 	bool sought;		/* on the wires of the other interfaces */
 	int32_t dst;		/* of mesh.ends */
@@ -346,8 +355,16 @@ struct ping_own {
 	unsigned ifindex;
 	struct ping_socket socket;	/* what asks; fd -1: none */
 	struct ping_socket trace;	/* UDP, opened when it is needed */
+	struct ping_socket *ports;	/* UDP, of --flows */
 	int open_code;		/* errno of a socket that does not open */
 	int seeks;		/* how many were sought elsewhere */
+};
+
+/** A flow when its last test began. */
+struct ping_seen {
+	uint16_t tests;		/* after the first one */
+	uint16_t sent, received;
+	uint32_t heard;		/* by the other end, in all; 0 = unknown */
 };
 
 /** Place in a large packet that is under way. */
@@ -369,7 +386,10 @@ struct ping_child {
 	struct ping_path *paths;
 	uint32_t n_paths;
 	uint32_t *path_at;	/* n_own x mesh.n_ends: path, PING_NONE */
-	struct ping_engine engine;
+	uint32_t n_flows;	/* of each path; 0 = none */
+	struct ping_seen *seen;	/* of each flow */
+	struct ping_engine engine;	/* first the paths, then the flows of
+					 * each path */
 	struct ping_ring waiting;	/* paths that are to send a large
 					 * packet */
 	struct ping_place places[PING_PLACES];
@@ -389,7 +409,9 @@ struct ping_child {
 };
 
 /** Source of an epoll event: kind in the upper half, number below. */
-enum ping_event { EVENT_STDIN, EVENT_ECHO, EVENT_OWN, EVENT_TRACE, EVENT_TCP };
+enum ping_event {
+	EVENT_STDIN, EVENT_ECHO, EVENT_OWN, EVENT_TRACE, EVENT_TCP, EVENT_FLOW
+};
 
 /* send.c */
 
@@ -399,6 +421,15 @@ int ping_watch(struct ping_child *c, int fd, uint32_t events,
 /** Choose what is sent, open a socket for every own address. */
 void ping_open_all(struct ping_child *c);
 void ping_close_all(struct ping_child *c);
+/** Return the port where the node of @d answers by UDP; 0: none. */
+static inline uint16_t ping_udp_port(const struct ping_child *c,
+				     const struct ping_end *d)
+{
+	const struct ping_door *door = &c->mesh.nodes[d->node].door;
+
+	return (uint16_t)(d->at.net.ip.family == AF_INET6 ? door->udp6 :
+							    door->udp4);
+}
 /** One probe of @path. */
 void ping_send(struct ping_child *c, uint32_t path);
 /** Returns true if @path, which settled without an answer, is to be looked
@@ -420,7 +451,29 @@ bool ping_size_next(struct ping_child *c, uint32_t path);
  *  than there may be more. */
 void ping_size_send(struct ping_child *c, int64_t now_ns, int64_t *wake_ns);
 
+/* flows.c; a flow has a number of the engine, n_paths or more */
+
+/** Add the flows to the engine, which has room for them; 0, or -1 without
+ *  memory; ping_flows_release() frees in any case. */
+int ping_flows_init(struct ping_child *c);
+void ping_flows_release(struct ping_child *c);
+/** Begin the flows of @path, of which all else is known.  Returns false if
+ *  there are none; else its row follows when they have settled. */
+bool ping_flows_start(struct ping_child *c, uint32_t path);
+void ping_flow_send(struct ping_child *c, uint32_t flow);
+/** Take the answers that have come to the port of @flow. */
+void ping_flow_take(struct ping_child *c, uint32_t flow);
+void ping_flow_settled(struct ping_child *c, uint32_t flow);
+/** Count the packet @got; returns how many have come from its port, 0 if there
+ *  is no room to count. */
+uint32_t ping_count(struct ping_echo *x, const struct ping_got *got);
+
 /* row.c */
+
+/** The row of the flow from UDP port @port of @p, which lost packets in all
+ *  tests; the other end counted @heard (0: not known). */
+void ping_flow_row(struct ping_child *c, const struct ping_path *p,
+		   uint16_t port, const struct ping_flow *f, uint32_t heard);
 
 /** All that can be known of @path is: its row. */
 void ping_decided(struct ping_child *c, uint32_t path, int64_t now_ns);

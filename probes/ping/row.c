@@ -419,7 +419,34 @@ static void say_row(struct ping_child *c, struct ping_path *p,
 	record_init(&schema_ping, &row);
 	name_ends(c, p, &row);
 	STR_COPY(row.method, ping_method_name(judged.method));
+	row.flows = c->n_flows > 0 ? p->flows : RECORD_NONE;
 	ping_judge(&judged, &row);
+	node_task_row(&schema_ping, &row);
+}
+
+void ping_flow_row(struct ping_child *c, const struct ping_path *p,
+		   uint16_t port, const struct ping_flow *f, uint32_t heard)
+{
+	const struct ping_end *dst = &c->mesh.ends[p->dst];
+	struct str says = STR_INIT;
+	struct ping_row row;
+
+	record_init(&schema_ping, &row);
+	name_ends(c, p, &row);
+	STR_COPY(row.method, ping_method_name(PING_UDP));
+	row.flow = port;
+	row.sent = f->sent;
+	row.received = f->received;
+	row.outcome = f->received > 0 ? OUTCOME_OK : OUTCOME_TIMEOUT;
+	STR_COPY(row.code, PING_FLOW);
+	str_addf(&says, "UDP %s port %u to %s port %u: %u of %u packets got no "
+		 "reply, in each of its tests", row.src_ip, port, row.dst_ip,
+		 ping_udp_port(c, dst), f->sent - f->received, f->sent);
+	if (heard > 0) {
+		str_addf(&says, "; %u arrived", heard);
+	}
+	STR_COPY(row.detail, str_text(&says));
+	str_release(&says);
 	node_task_row(&schema_ping, &row);
 }
 
@@ -436,7 +463,8 @@ void ping_cut_short(struct ping_child *c, uint32_t path, int64_t now_ns)
 	struct ping_path *p = &c->paths[path];
 	struct ping_flow flow = p->sizing ? p->counted :
 					    c->engine.flows[path];
-	bool undecided = !c->engine.flows[path].settled || p->mtu.size > 0;
+	bool undecided = !c->engine.flows[path].settled || p->mtu.size > 0 ||
+			 p->flows_open > 0;
 
 	/* silence so far says nothing */
 	if (undecided && flow.received > 0) {

@@ -112,14 +112,6 @@ void ping_close_all(struct ping_child *c)
 
 /* ---- ICMP and UDP ------------------------------------------------------ */
 
-static uint16_t udp_port(const struct ping_child *c, const struct ping_end *d)
-{
-	const struct ping_door *door = &c->mesh.nodes[d->node].door;
-
-	return (uint16_t)(d->at.net.ip.family == AF_INET6 ? door->udp6 :
-							    door->udp4);
-}
-
 static struct ping_mark mark_for(const struct ping_child *c,
 				 const struct ping_end *dst,
 				 enum ping_mark_type type, uint64_t tag,
@@ -163,7 +155,7 @@ static void send_trace(struct ping_child *c, uint32_t path)
 	struct ping_path *p = &c->paths[path];
 	struct ping_own *o = &c->own[p->own];
 	const struct ping_end *dst = &c->mesh.ends[p->dst];
-	uint16_t port = udp_port(c, dst);
+	uint16_t port = ping_udp_port(c, dst);
 	struct ping_mark mark = mark_for(c, dst, PING_TRACE, c->trace_tag,
 					 path);
 	uint8_t data[PING_MARK_BYTES];
@@ -253,7 +245,7 @@ static void send_packet(struct ping_child *c, uint32_t path)
 	struct ping_own *o = &c->own[p->own];
 	const struct ping_end *dst = &c->mesh.ends[p->dst];
 	bool udp = o->socket.method == PING_UDP;
-	uint16_t port = udp ? udp_port(c, dst) : 0;
+	uint16_t port = udp ? ping_udp_port(c, dst) : 0;
 	uint32_t serial = ping_engine_serial(&c->engine);
 	bool suspect = is_suspect(c, path);
 	int64_t sent_ns;
@@ -363,9 +355,15 @@ static void send_syn(struct ping_child *c, uint32_t path)
 
 void ping_send(struct ping_child *c, uint32_t path)
 {
-	const struct ping_path *p = &c->paths[path];
-	const struct ping_own *o = &c->own[p->own];
+	const struct ping_path *p;
+	const struct ping_own *o;
 
+	if (path >= c->n_paths) {
+		ping_flow_send(c, path);
+		return;
+	}
+	p = &c->paths[path];
+	o = &c->own[p->own];
 	/* a packet that is bound to an interface leaves it without a route as
 	 * well */
 	if (c->engine.flows[path].sent == 0 &&

@@ -97,6 +97,9 @@ struct parser {
 	/* {label and variant: true} of those that were given, and {the start
 	 * that numbered labels share: the last number} */
 	json_t *labels, *numbers;
+	/* {bytes: [algorithm, protocol]} of the tuner's lines since the last
+	 * table; they may come before or between its rows */
+	json_t *choices;
 	struct import_tokens k;	/* of the line at hand */
 	/* the table that is open */
 	bool open;
@@ -390,7 +393,9 @@ static void take_head(const struct import_head *head, bool binary,
 	STR_COPY(row->op, head->op);
 	STR_COPY(row->variant, head->variant);
 	STR_COPY(row->lib, head->lib);
-	STR_COPY(row->algo, head->algo);
+	if (head->algo[0]) {
+		STR_COPY(row->algo, head->algo);
+	}
 	row->ranks = head->ranks_differ ? RECORD_NONE : head->ranks;
 	row->nodes = head->nodes;
 	row->iters = head->iters;
@@ -467,6 +472,53 @@ static int add_missing(struct parser *p, enum outcome outcome,
 		       0;
 }
 
+/** Return the table that a line belongs to: the open one, else the next one. */
+static struct import_head *head_of(struct parser *p)
+{
+	return p->open && !p->ended ? &p->head : &p->next;
+}
+
+#define CHOICES_MAX 4096
+
+/** Note the algorithm that NCCL's log says it chose for a size, or for all. */
+static void note_choice(struct parser *p, const char *line)
+{
+	static const char setting[] = "NCCL_ALGO set by environment to ";
+	char algo[NCCL_CHOSEN_ALGO], proto[NCCL_CHOSEN_PROTO], bytes[24];
+	int64_t size_B = nccl_choice_parse(line, algo, proto);
+	const char *set = strstr(line, setting);
+
+	if (size_B >= 0 && json_object_size(p->choices) < CHOICES_MAX) {
+		snprintf(bytes, sizeof(bytes), "%lld", (long long)size_B);
+		json_object_set_new_nocheck(p->choices, bytes,
+			json_pack("[s,s]", algo, proto));
+	}
+	for (int i = 0; set && nccl_algos[i]; i++) {
+		size_t n = strlen(nccl_algos[i]);
+
+		set += i == 0 ? strlen(setting) : 0;
+		if (strncasecmp(set, nccl_algos[i], n) == 0 &&
+		    !isalnum((unsigned char)set[n]) && set[n] != ',') {
+			STR_COPY(head_of(p)->algo, nccl_algos[i]);
+		}
+	}
+}
+
+static void take_choice(const struct parser *p, struct collective_row *row)
+{
+	char bytes[24];
+	const json_t *choice;
+
+	snprintf(bytes, sizeof(bytes), "%lld", (long long)row->size_B);
+	choice = json_object_get(p->choices, bytes);
+	if (choice) {
+		STR_COPY(row->algo, json_string_value(json_array_get(choice,
+								     0)));
+		STR_COPY(row->proto, json_string_value(json_array_get(choice,
+								      1)));
+	}
+}
+
 static int end_table(struct parser *p, struct err *e)
 {
 	struct collective_row row;
@@ -500,21 +552,19 @@ static int end_table(struct parser *p, struct err *e)
 	}
 	for (size_t i = 0; i < p->rows.n && rc == 0; i++) {
 		record_list_get(&p->rows, i, &row);
+		take_choice(p, &row);
 		take_head(&p->head, binary, &row);
 		rc = import_add(p->x, &schema_collective, &row, e);
 	}
 	record_list_release(&p->rows);
+	if (p->open) {
+		json_object_clear(p->choices);
+	}
 	p->open = false;
 	return rc;
 }
 
 /* ---- lines that say something about the tables --------------------------- */
-
-/** Return the table that a line belongs to: the open one, else the next one. */
-static struct import_head *head_of(struct parser *p)
-{
-	return p->open && !p->ended ? &p->head : &p->next;
-}
 
 /** A communicator has @ranks; RECORD_NONE: it does not say. */
 static void note_ranks(struct import_head *h, int64_t ranks)
@@ -631,6 +681,7 @@ static bool take_fact(struct parser *p, const char *body,
 			import_tell(&p->message, body);
 		}
 		note_ranks(head_of(p), number_after(body, "nranks "));
+		note_choice(p, body);
 	} else if (strstr(body, "CCL version ") == body + 1 && t->n > 2) {
 		/* NCCL's and RCCL's, which may have a colon */
 		STR_COPY(head_of(p)->lib,
@@ -822,7 +873,7 @@ int import_sweep(struct import *x, FILE *f, struct err *e)
 {
 	struct parser p = {
 		.x = x, .hosts = json_object(), .labels = json_object(),
-		.numbers = json_object(),
+		.numbers = json_object(), .choices = json_object(),
 	};
 	int rc;
 
@@ -847,5 +898,6 @@ int import_sweep(struct import *x, FILE *f, struct err *e)
 	json_decref(p.hosts);
 	json_decref(p.labels);
 	json_decref(p.numbers);
+	json_decref(p.choices);
 	return rc;
 }

@@ -321,6 +321,11 @@ void ceiling_findings(const struct run *run, const struct sweep *s,
 		f->fail = percent < share.fail;
 		f->cells = f->explained = s->curves[i].n;
 		ceiling_words(&least, row->busbw_GB_s, &words);
+		if (most.GB_s > least.GB_s) {
+			str_addf(&words, " (the lower bound, because NCCL's "
+				 "algorithm is not known), %.0f %% by %s",
+				 100 * row->busbw_GB_s / most.GB_s, most.algo);
+		}
 		finding_say(f, "%s with %lld GPUs on %lld node%s reaches %.1f "
 			    "GB/s at %s: %s; healthy machines reach more than "
 			    "%.0f %%", row->op[0] ? row->op : "the collective",

@@ -498,6 +498,37 @@ static void note_fabrics(const struct run *run, struct str *out)
 	}
 }
 
+/** Return how many UDP ports use each of @links equal links with the probability
+ *  @sure, if a hash spreads them evenly: all miss a link with (1 - 1/m)^n. */
+static double flows_needed(double links, double sure)
+{
+	return ceil(log(1 - pow(sure, 1 / links)) / log((links - 1) / links));
+}
+
+#define FLOWS_SURE 0.9
+
+/** Notes how many links --flows has used. */
+static void note_flows(const struct run *run, struct str *out)
+{
+	const double n = run->mesh ? (double)run->mesh->flows_tested : 0;
+	int links = 1;
+
+	while (n > 0 && flows_needed(links + 1, FLOWS_SURE) <= n) {
+		links++;
+	}
+	if (n > 0) {
+		str_addf(out, "%.0f flow%s per path: ", n, n == 1 ? "" : "s");
+	}
+	if (n > 0 && links > 1) {
+		str_addf(out, "%.0f %% sure that each of %d links was used",
+			 100 * FLOWS_SURE, links);
+	} else if (n > 0) {
+		str_addf(out, "of two links, one may not have been used; "
+			 "--flows=%.0f is %.0f %% sure", flows_needed(2,
+			 FLOWS_SURE), 100 * FLOWS_SURE);
+	}
+}
+
 /** Notes that a setting, not the command line, selected the HCA ports. */
 static void note_hca(const struct run *run, struct str *out)
 {
@@ -577,9 +608,9 @@ static bool add_note(const struct run *run, int i, bool line, char *buf,
 		{ .add = note_transport }, { .add = note_resumed },
 		{ .add = note_lacking }, { .add = note_skipped },
 		{ .add = note_kernels }, { .add = note_unrouted },
-		{ .add = note_hca }, { .add = note_fabrics },
-		{ .add = note_rails },
-		{ .add = note_sample, .details = true },
+		{ .add = note_flows }, { .add = note_hca },
+		{ .add = note_fabrics },
+		{ .add = note_rails }, { .add = note_sample, .details = true },
 		{ .add = note_pinglist }, { .add = note_follow },
 		{ .add = note_failover },
 		{ .add = note_short }, { .add = note_shared },

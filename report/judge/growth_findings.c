@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/stats.h"
 #include "lib/spec/spec.h"
 
 /** Facts that say how much a counter of a GPU or of an HCA port grew during
@@ -48,6 +49,20 @@ static const struct growth {
 	WIRE("duplicate_request", "retransmits", "packets received twice"),
 	WIRE("completer_retry_err", "retransmits", "requests retried"),
 	WIRE("out_of_seq_request", "retransmits", "packets lost"),
+	PORT("link_down_events_phy", "link_flapped", "the link went down"),
+	PORT("rx_pcs_symbol_err_phy", "link_errors",
+	     "symbol errors that FEC did not correct"),
+	PORT("rx_crc_errors_phy", "link_errors", "damaged frames"),
+	PORT("rx_discards_phy", "congestion",
+	     "packets discarded at the full receive buffer"),
+	PORT("tx_pause_storm_error_events", "pause_storm",
+	     "pause frames sent for so long that the NIC stopped them"),
+	PORT("tx_pause_storm_warning_events", "pause_storm",
+	     "pause frames sent for long"),
+#define DISCARDS(k) PORT("rx_prio" #k "_discards", "congestion", \
+			 "packets of this priority discarded")
+	DISCARDS(0), DISCARDS(1), DISCARDS(2), DISCARDS(3),
+	DISCARDS(4), DISCARDS(5), DISCARDS(6), DISCARDS(7),
 	GPU("xids", "xid", "Xids in the kernel log"),
 	GPU("ecc_uncorrected", "ecc_errors", "uncorrectable ECC errors"),
 	GPU("rows_remapped", "rows_remapped", "memory rows remapped"),
@@ -166,12 +181,83 @@ void held_findings(const struct run *run, struct verdict *v)
 	}
 }
 
+/** The GPU or HCA port of @node that @f is about; GPUs tested one by one are
+ *  not ranks.  index < 0: none of this run. */
+static struct part part_of_fact(const struct run *run, const struct fact_row *f,
+				int node)
+{
+	struct part p = part_at(PART_GPU, node, run_number_in(f->scope, "gpu"));
+	int rank;
+
+	if (run->ports) {
+		rank = part_nic_rank(run, node, f->scope);
+		p.index = rank >= 0 ? run->ranks[rank].gpu : -1;
+	}
+	return p;
+}
+
+/** FEC corrects some bits on every fast link: between healthy links of one kind
+ *  the number differs by powers of ten, so that only a port far from all others
+ *  is one to speak of. */
+#define FEC_FACT  "rx_corrected_bits_phy"
+#define FEC_RATIO 100
+#define FEC_LEAST 1e6
+#define FEC_PORTS 4
+
+static void quality_findings(const struct run *run, struct verdict *v)
+{
+	double *grown = calloc(run->n_facts + 1, sizeof(*grown)), usual;
+	size_t n = 0, ports = 0;
+
+	v->failed |= !grown;
+	for (size_t i = 0; grown && i < run->n_facts; i++) {
+		const struct fact_row *f = &run->facts[i];
+
+		ports += strcmp(f->fact, FEC_FACT) == 0;
+		if (strcmp(f->fact, FEC_FACT "_growth") == 0) {
+			grown[n++] = strtod(f->value, NULL);
+		}
+	}
+	/* a port without growth has no such fact: zero */
+	n = ports > n ? ports : n;
+	usual = grown && n > 0 ? stats_median(grown, n) : 0;
+	free(grown);
+	if (n < FEC_PORTS) {
+		return;
+	}
+	run_foreach_fact(run, f) {
+		int node = run_find_node(run, f->node, -1);
+		double bits = strtod(f->value, NULL);
+		struct finding *to;
+		struct part p;
+
+		if (strcmp(f->fact, FEC_FACT "_growth") != 0 || node < 0 ||
+		    bits < FEC_LEAST || bits < FEC_RATIO * usual) {
+			continue;
+		}
+		p = part_of_fact(run, f, node);
+		if (p.index < 0) {
+			p = part_at(PART_NODE, node, -1);
+		} else {
+			p = part_shown(run, &p);
+		}
+		to = finding_add(v, p, "link_quality");
+		to->cells = part_tests(run, &p, NULL);
+		finding_say(to, "%s: FEC corrected %.3g bits during the run, "
+			    "%.3g on most of the %zu ports: a cable or "
+			    "transceiver is going bad", f->scope, bits, usual,
+			    n);
+		finding_add_evidence(to, "%s of %s: %s %s (%s)", f->scope,
+				     f->node, f->fact, f->value, f->source);
+	}
+}
+
 void growth_findings(const struct run *run, struct verdict *v)
 {
 	run_foreach_fact(run, f) {
 		const struct growth *g = growth_of(f);
 		struct part p;
-		int node, rank;
+		int node;
 
 		/* Processes that hold a GPU matter to a run that uses GPUs. */
 		if (!g || (g->held && strcmp(run->probe, "gpu") != 0 &&
@@ -182,13 +268,7 @@ void growth_findings(const struct run *run, struct verdict *v)
 		if (node < 0) {
 			continue;
 		}
-		/* the GPU that it is about, "gpu3", or the HCA port of that
-		 * name; GPUs tested one by one are not ranks */
-		p = part_at(PART_GPU, node, run_number_in(f->scope, "gpu"));
-		if (run->ports) {
-			rank = part_nic_rank(run, node, f->scope);
-			p.index = rank >= 0 ? run->ranks[rank].gpu : -1;
-		}
+		p = part_of_fact(run, f, node);
 		if (p.index >= 0 && (p.index < run->nodes[node].gpus ||
 				     strcmp(run->probe, "gpu") == 0) &&
 		    !(g->real && run_fact_beside(run, f, "software")[0])) {
@@ -196,5 +276,6 @@ void growth_findings(const struct run *run, struct verdict *v)
 			add_growth(run, &p, g, f, v);
 		}
 	}
+	quality_findings(run, v);
 	held_findings(run, v);
 }

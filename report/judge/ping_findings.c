@@ -280,6 +280,96 @@ void neighbour_findings(const struct run *run, struct verdict *v)
 	str_release(&names);
 }
 
+/* ---- flow findings ------------------------------------------------------- */
+
+/** If more of the flows of a path lose packets, that is not about one of its
+ *  links; of two links half of the flows do. */
+#define FLOWS_PERCENT 75
+#define FLOWS_SHOWN   8
+
+/** Return true if number @at of the flows that lost packets is of a path of
+ *  which most flows lost none. */
+static bool is_apart(const struct run *run, size_t at)
+{
+	const struct mesh *m = run->mesh;
+	size_t bad = 0;
+
+	for (size_t i = 0; i < m->n_flows; i++) {
+		bad += m->flows[i].src == m->flows[at].src &&
+		       m->flows[i].dst == m->flows[at].dst;
+	}
+	return 100 * bad <= FLOWS_PERCENT * (size_t)m->flows_tested;
+}
+
+/** The part of all such flows: two nodes; if more nodes were tested, the one
+ *  that all have in common; else the links between the switches. */
+static struct part part_of_flows(const struct run *run, const bool *apart)
+{
+	struct part p = part_of_kind(PART_FABRIC_PATH);
+	int two[2] = { -1, -1 };
+	bool is[2] = { true, true }, same = true;
+
+	for (size_t i = 0; i < run->mesh->n_flows; i++) {
+		const struct mesh_flow *f = &run->mesh->flows[i];
+		int a = run->ranks[f->src].node, b = run->ranks[f->dst].node;
+
+		if (!apart[i]) {
+			continue;
+		}
+		if (two[0] < 0) {
+			two[0] = a < b ? a : b;
+			two[1] = a < b ? b : a;
+		}
+		for (int k = 0; k < 2; k++) {
+			is[k] = is[k] && (a == two[k] || b == two[k]);
+		}
+		same = is[0] && is[1];
+	}
+	if (same) {
+		p = part_at(PART_NODE_PAIR, two[0], -1);
+		p.peer_node = two[1];
+	} else if (is[0] || is[1]) {
+		p = part_at(PART_NODE_NETWORK, two[is[0] ? 0 : 1], -1);
+	}
+	return p;
+}
+
+void flow_findings(const struct run *run, struct verdict *v)
+{
+	const struct mesh *m = run->mesh;
+	bool *apart = calloc(m->n_flows + 1, sizeof(*apart)), fail = false;
+	size_t n = 0, dead = 0, shown = 0;
+	struct finding *f;
+
+	v->failed |= !apart;
+	for (size_t i = 0; apart && i < m->n_flows; i++) {
+		const struct mesh_flow *flow = &m->flows[i];
+
+		apart[i] = is_apart(run, i);
+		n += apart[i];
+		dead += apart[i] && flow->received == 0;
+		fail |= apart[i] && 2 * flow->received < flow->sent;
+	}
+	if (n > 0) {
+		f = finding_add(v, part_of_flows(run, apart), PING_FLOW);
+		f->fail = fail && !run->shared_cores;
+		f->cells = f->explained = n;
+		finding_say(f, "%zu UDP flow%s lose%s packets in each test, %zu "
+			    "of them all, while most of the %lld flows of the "
+			    "same paths lose none: one of several links is bad",
+			    n, n == 1 ? "" : "s", n == 1 ? "s" : "", dead,
+			    (long long)m->flows_tested);
+		for (size_t i = 0; i < m->n_flows && shown < FLOWS_SHOWN; i++) {
+			if (apart[i]) {
+				finding_add_evidence(f, "%s", m->flows[i].says);
+				shown++;
+			}
+		}
+		f->n_first = 2;
+	}
+	free(apart);
+}
+
 /* ---- ping findings ------------------------------------------------------- */
 
 #define END_SIZE 128

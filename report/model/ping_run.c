@@ -9,6 +9,7 @@
 #include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "lib/data/record_rows.h"
+#include "report/base/grow.h"
 
 /* ---- mesh plan ----------------------------------------------------------- */
 
@@ -331,6 +332,15 @@ static bool row_fits(const struct run *run, int s, int d)
 	       run->cells[run_at(run, s, d)].class != CELL_UNPLANNED;
 }
 
+static int keep_flow(struct mesh *m, int s, int d, const struct ping_row *row)
+{
+	struct mesh_flow f = { .src = s, .dst = d, .sent = row->sent,
+			       .received = row->received };
+
+	STR_COPY(f.says, row->detail);
+	return grow_add(&m->flows, &m->n_flows, &f, sizeof(f)) ? 0 : -1;
+}
+
 static int take_row(const struct run_rows *rows, const void *data)
 {
 	const struct ping_row *row = data;
@@ -346,6 +356,12 @@ static int take_row(const struct run_rows *rows, const void *data)
 	}
 	if (!row_fits(run, s, d)) {
 		return 1;
+	}
+	if (row->flow > 0) {
+		return keep_flow(run->mesh, s, d, row);
+	}
+	if (row->flows > run->mesh->flows_tested) {
+		run->mesh->flows_tested = row->flows;
 	}
 	run->rows++;
 	at = run_at(run, s, d);

@@ -730,6 +730,7 @@ void run_release(struct run *run)
 	run_drop_contrast(run);
 	free(run->follow);
 	free(run->follow_only);
+	free(run->mesh ? run->mesh->flows : NULL);
 	free(run->mesh);
 	expected_release(&run->expected);
 	accept_release(&run->accept);

@@ -588,6 +588,13 @@ struct mesh {
 				 * answer; NAN */
 	uint8_t *heard;		/* the other end has heard what it did not
 				 * answer, or not in a way that came back */
+	struct mesh_flow {	/* UDP flows that lost packets */
+		int src, dst;	/* ranks */
+		int64_t sent, received;
+		char says[400];
+	} *flows;
+	size_t n_flows;
+	int64_t flows_tested;	/* of each path, at most; 0: none */
 	char segment[64];	/* the only one in this picture, "" = all */
 	bool cross;		/* segments were tested against each other */
 	size_t unrouted;	/* cells that nobody expects to pass: no route

@@ -37,6 +37,7 @@ static const struct skew_fact skew_facts[] = {
 	{ .fact = "link_layer", .part = true, .by = "board", .active = true },
 	{ .fact = "rate", .part = true, .by = "board", .active = true,
 	  .ports_say = true },
+	{ .fact = "fec", .part = true, .by = "board", .active = true },
 	{ .fact = "active_mtu", .part = true, .active = true,
 	  .ports_say = true },
 	{ .fact = "mtu", .part = true, .by = "", .mesh_says = true },

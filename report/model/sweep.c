@@ -533,7 +533,9 @@ static int compare_key(const struct sweep_key *k,
 	const char *x = (const char *)a + k->offset;
 	const char *y = (const char *)b + k->offset;
 
-	if (k->chosen && !a->table[0] && !b->table[0]) {
+	/* imported tables have a protocol only if NCCL's log has the choice */
+	if (k->chosen && ((!a->table[0] && !b->table[0]) || a->proto[0] ||
+			  b->proto[0])) {
 		return 0;
 	}
 	if (k->unknown && (!*x || !*y)) {

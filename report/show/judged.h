@@ -76,7 +76,8 @@ void judged_details(const struct judged *j, int width, struct str *out);
 int judged_csv(const struct judged *j, FILE *out, struct err *e);
 /** Append the verdict as JUnit XML: a test case for it, each test of --accept
  *  and each finding; @code: the exit code of the run. */
-void judged_junit(const struct judged *j, int code, struct str *out);
+void judged_junit(const struct run *run, const struct verdict *v, int code,
+		  struct str *out);
 /** schema.csv: every column of every CSV file of the run, with the number of
  *  the format. */
 void judged_schema(const struct judged *j, FILE *out);

@@ -580,16 +580,43 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 	return true;
 }
 
+/** Put the published latency of 8 GPUs on each of @nodes nodes into *@l; returns
+ *  how it is known.  NCCL's trees pass log2 of the nodes, so that other numbers of
+ *  nodes follow from those of one and of two.  NULL: not known. */
+static const char *latency_of(const struct expected *x, int64_t nodes,
+			      struct expected_latency *l)
+{
+	const struct expected_latency *one = NULL, *two = NULL;
+	double steps = floor(log2((double)nodes));
+
+	for (const struct expected_latency *i = x->latencies;
+	     i < x->latencies + EXPECTED_LATENCIES && i->nodes; i++) {
+		if (i->nodes == nodes) {
+			*l = *i;
+			return "published runs";
+		}
+		one = i->nodes == 1 ? i : one;
+		two = i->nodes == 2 ? i : two;
+	}
+	if (!one || !two) {
+		return NULL;
+	}
+	l->low = one->low + steps * (two->low - one->low);
+	l->high = one->high + steps * (two->high - one->high);
+	return "extrapolated from 1 and 2 nodes, runs";
+}
+
 /** The latency of the smallest allreduce of 8 GPUs per node beside published
  *  ones. */
-static bool latency_note(const struct judged *j, int i, char *buf, size_t size)
+static bool latency_note(const struct judged *j, char *buf, size_t size)
 {
 	const struct collective_pair *both = j->more;
-	const struct expected_latency *l = j->run.expected.latencies;
 	const struct collective_row *row = NULL;
+	struct expected_latency l;
+	const char *how;
 	int64_t nodes;
 
-	for (size_t k = 0; i == 0 && k < both->now.n; k++) {
+	for (size_t k = 0; k < both->now.n; k++) {
 		const struct collective_row *r = &both->now.rows[k];
 
 		if (strcmp(r->op, "allreduce") == 0 && r->size_B == 8 &&
@@ -599,19 +626,59 @@ static bool latency_note(const struct judged *j, int i, char *buf, size_t size)
 		}
 	}
 	nodes = row ? machine_nodes(&both->now.machine, row) : 0;
-	if (nodes < 1 || row->ranks != 8 * nodes ||
-	    sweep_is_model(&both->now) ||
-	    spec_transport_is(j->run.transport, XPORT_SHARED_CORES)) {
+	how = nodes < 1 || row->ranks != 8 * nodes ||
+			      sweep_is_model(&both->now) ||
+			      spec_transport_is(j->run.transport,
+						XPORT_SHARED_CORES) ?
+		      NULL : latency_of(&j->run.expected, nodes, &l);
+	if (!how) {
 		return false;
 	}
-	while (l < j->run.expected.latencies + EXPECTED_LATENCIES - 1 &&
-	       l->nodes != nodes) {
-		l++;
+	snprintf(buf, size, "note: 8 B take %.1f us; %s of 8 GPUs on %lld "
+		 "node%s take %g to %g us", row->time_us, how, (long long)nodes,
+		 nodes == 1 ? "" : "s each", l.low, l.high);
+	return true;
+}
+
+/** The verdict of large messages without the algorithm uses the lower bound. */
+static bool algorithm_note(const struct judged *j, char *buf, size_t size)
+{
+	const struct sweep *s = &((const struct collective_pair *)j->more)->now;
+
+	for (size_t i = 0; i < s->n_curves; i++) {
+		const struct collective_row *row =
+			curve_peak(&s->curves[i], CEILING_LARGE_B);
+		struct ceiling most, least;
+
+		if (!row || s->curves[i].reference) {
+			continue;
+		}
+		ceiling_of_row(&s->machine, row, &most, &least);
+		if (most.GB_s > least.GB_s) {
+			snprintf(buf, size, "note: the verdict uses the bound "
+				 "of %s, the lower one, because NCCL's "
+				 "algorithm is not known: half of what %s "
+				 "reaches would pass; NCCL_DEBUG=INFO "
+				 "NCCL_DEBUG_SUBSYS=TUNING logs the algorithm",
+				 least.algo, most.algo);
+			return true;
+		}
 	}
-	snprintf(buf, size, "note: 8 B take %.1f us; published runs of 8 GPUs "
-		 "on %lld node%s take %g to %g us", row->time_us,
-		 (long long)nodes, nodes == 1 ? "" : "s each", l->low, l->high);
-	return l->nodes == nodes;
+	return false;
+}
+
+static bool note(const struct judged *j, int i, char *buf, size_t size)
+{
+	bool (*const all[])(const struct judged *, char *, size_t) = {
+		latency_note, algorithm_note,
+	};
+
+	for (size_t k = 0; k < sizeof(all) / sizeof(*all); k++) {
+		if (all[k](j, buf, size) && i-- == 0) {
+			return true;
+		}
+	}
+	return false;
 }
 
 static void say(struct str *text, const struct wrap *w)
@@ -710,7 +777,7 @@ const struct judged_kind judged_collective = {
 	.release = release,
 	.references = true,
 	.head = head,
-	.note = latency_note,
+	.note = note,
 	.below = below,
 	.html = collective_html,
 	.figure = figure,

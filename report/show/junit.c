@@ -38,20 +38,20 @@ static bool repeats(const struct finding *f)
 	return str_starts(f->code, "accept_");
 }
 
-void judged_junit(const struct judged *j, int code, struct str *out)
+void judged_junit(const struct run *run, const struct verdict *v, int code,
+		  struct str *out)
 {
 	static const char *const results[] = {
 		[TEST_MET] = NULL, [TEST_MISSED] = "failure",
 		[TEST_NOT_MEASURED] = "error", [TEST_OTHER] = "skipped",
 	};
-	const struct verdict *v = &j->verdict;
 	size_t cases = 1 + v->n_tests, failures = 0, errors = 0, skipped = 0;
 	const bool unknown = code != 0 && code != 1;
 	char what[CAPTION_SIZE];
 
 	verdict_foreach(v, f) {
 		cases += !repeats(f);
-		failures += !repeats(f) && (f->fail || j->run.strict);
+		failures += !repeats(f) && (f->fail || run->strict);
 	}
 	for (size_t i = 0; i < v->n_tests; i++) {
 		failures += v->tests[i].how == TEST_MISSED;
@@ -62,28 +62,28 @@ void judged_junit(const struct judged *j, int code, struct str *out)
 	failures += code == 1;
 	str_addf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		 "<testsuites>\n <testsuite name=\"gpucheck.");
-	html_text(out, j->run.probe);
+	html_text(out, run->probe);
 	str_addf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" "
 		 "skipped=\"%zu\"", cases, failures, errors, skipped);
-	if (j->run.started_utc[0]) {
+	if (run->started_utc[0]) {
 		str_add(out, " timestamp=\"");
-		html_text(out, j->run.started_utc);
+		html_text(out, run->started_utc);
 		str_add(out, "\"");
 	}
 	str_add(out, ">\n");
-	caption_short(&j->run, v, false, what, sizeof(what));
-	add_case(j->run.probe, "verdict", unknown ? "error" :
+	caption_short(run, v, false, what, sizeof(what));
+	add_case(run->probe, "verdict", unknown ? "error" :
 		 code == 1 ? "failure" : NULL, what, verdict_status_name(
 							     v->status), out);
 	for (size_t i = 0; i < v->n_tests; i++) {
-		add_case(j->run.probe, v->tests[i].name,
+		add_case(run->probe, v->tests[i].name,
 			 results[v->tests[i].how], v->tests[i].says, "", out);
 	}
 	verdict_foreach(v, f) {
 		if (!repeats(f)) {
 			snprintf(what, sizeof(what), "%s: %.240s", f->code,
-				 PART_NAME(&j->run, &f->part));
-			add_case(j->run.probe, what, f->fail || j->run.strict ?
+				 PART_NAME(run, &f->part));
+			add_case(run->probe, what, f->fail || run->strict ?
 				 "failure" : NULL, f->says, f->act, out);
 		}
 	}

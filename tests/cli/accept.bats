@@ -68,6 +68,16 @@ sweep()
 	done
 }
 
+@test "node writes it, and memlock of this node" {
+	run_p node --strict --expect-gpus=9 --junit=node.xml
+	[ "$status" -ne 0 ]
+	junit node.xml >cases
+	grep -qE '^verdict (failure|error)$' cases
+	grep -q ' failure$' <(sed 1d cases)
+	run_p memlock --node --junit=memlock.xml
+	[ "$(junit memlock.xml | sed -n 1p | cut -d' ' -f1)" = verdict ]
+}
+
 @test "a file that is wrong is a usage error before anything runs" {
 	echo 'allreduce 2 8 4M' >wrong
 	sweep --accept=wrong

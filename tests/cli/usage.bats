@@ -145,7 +145,7 @@ gpu[01-16] per line, without slots=" ]
 }
 
 @test "what has no meaning together is refused" {
-	for option in --find-mtu --size=100 --method=udp; do
+	for option in --find-mtu --size=100 --method=udp --flows=4; do
 		run_p ping --local=2x1 --tcp=auto $option
 		fails 2 "${option%=*} does not go with --tcp"
 	done

@@ -60,6 +60,19 @@ finding()
 	grep -q ',network_why,NCCL_IB_DISABLE set by environment to 1' run/facts.csv
 }
 
+# The figures are a fake's: what NCCL prints without multicast objects.
+@test "NVLS that NCCL cannot use: a warning with its reason" {
+	export GPUCHECK_NVML_LIB=$GPUCHECK_TEST_FAKE_NVML FAKE_NVML_FABRIC=3
+	why="NVLS multicast support is not available on dev 0"
+	pairs 0 <<<''
+	jq -e '[.findings[].code] | index("nvls_missing") == null' \
+		run/verdict.json
+	pairs 0 <<<"info $why"
+	jq -e --arg why "$why" '.findings | length > 0 and all(
+		.code == "nvls_missing" and .severity == "warn" and
+		(.says | contains($why)))' run/verdict.json
+}
+
 @test "rails that are not connected: one finding" {
 	pairs 1 --pairs=inter <<<rail_only
 	[ "$(finding)" = "cross_rail rtr_timeout fail" ] || { finding; false; }

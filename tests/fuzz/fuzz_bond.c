@@ -7,11 +7,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/** Any bytes as a file of /proc/net/bonding. */
+/** Any bytes as a file of /proc/net/bonding, and as statistics of a driver. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = calloc(size + 1, 1), fault[BOND_FAULT];
 	struct bond b;
+	uint64_t n;
 
 	if (text == NULL) {
 		return 0;
@@ -24,6 +25,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				abort();
 			}
 		}
+	}
+	interface_fec(text, fault, 16);
+	if (interface_stat(text, "rx_discards_phy", &n) && size < 18) {
+		abort();
 	}
 	free(text);
 	return 0;

@@ -87,6 +87,31 @@ static void which_leg_does_not_work(void **state)
 	}
 }
 
+/** The text is a recorded form of ethtool's output; its numbers are made up. */
+static void drivers_count(void **state)
+{
+	static const char text[] = "NIC statistics:\n"
+		"     rx_corrected_bits_phy_high: 7\n"
+		"     tx_rx_corrected_bits_phy: 8\n"
+		"     rx_corrected_bits_phy: 123456\n"
+		"     rx_crc_errors_phy: -1\n"
+		"     rx_discards_phy: 99999999999999999999\n"
+		"Configured FEC encodings: Auto\nActive FEC encoding: RS\n";
+	uint64_t n = 0;
+	char fec[16];
+
+	(void)state;
+	assert_true(interface_stat(text, "rx_corrected_bits_phy", &n));
+	assert_int_equal(n, 123456);
+	assert_false(interface_stat(text, "rx_crc_errors_phy", &n));
+	assert_false(interface_stat(text, "rx_discards_phy", &n));
+	assert_false(interface_stat(NULL, "rx_discards_phy", &n));
+	interface_fec(text, fec, sizeof(fec));
+	assert_string_equal(fec, "RS");
+	interface_fec("", fec, sizeof(fec));
+	assert_string_equal(fec, "");
+}
+
 static void other_text_is_no_bond(void **state)
 {
 	struct bond b;
@@ -107,6 +132,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(which_leg_does_not_work),
+		cmocka_unit_test(drivers_count),
 		cmocka_unit_test(other_text_is_no_bond),
 	};
 

@@ -163,6 +163,42 @@ static void half_of_it_is_not_good(void **state)
 	run_release(&run);
 }
 
+/* Every size of a cluster: 1 to 8 nodes of 8 GPUs, 2 to 33 of one. */
+static void no_half_passes(void **state)
+{
+	static const char *const algos[] = {
+		"Ring", "Tree", "NVLSTree", "CollNetDirect", "NVLS"
+	};
+	struct run run = { .json = json_object() };
+	const struct machine m = machine();
+
+	(void)state;
+	assert_int_equal(expected_read(NULL, &run.expected, NULL), 0);
+	for (int i = 0; i < (8 + 32) * 5; i++) {
+		int nodes = i / 5 < 8 ? i / 5 + 1 : i / 5 - 6;
+		struct collective_row row = row_of("allreduce", algos[i % 5],
+						   nodes, i / 5 < 8 ?
+						   8 * nodes : nodes, 0);
+		struct ceiling most, least;
+
+		ceiling_of_row(&m, &row, &most, &least);
+		assert_true(least.GB_s > 0 && most.GB_s == least.GB_s);
+		row.busbw_GB_s = 0.5 * most.GB_s;
+		assert_true(found(&run, &row)[0]);
+		row.busbw_GB_s = 0.9 * most.GB_s;
+		assert_string_equal(found(&run, &row), "");
+		/* a ring of which no log says so */
+		row = row_of("allreduce", "Ring", nodes, row.ranks, 0);
+		ceiling_of_row(&m, &row, &most, &least);
+		row.busbw_GB_s = 0.92 * least.GB_s;
+		row.algo[0] = '\0';
+		assert_string_equal(found(&run, &row), "");
+		row.busbw_GB_s = 0.5 * least.GB_s;
+		assert_true(found(&run, &row)[0]);
+	}
+	run_release(&run);
+}
+
 static void rails_are_a_number_and_a_rate(void **state)
 {
 	static const char *const wrong[] = {
@@ -236,6 +272,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_algorithm_has_its_bound),
 		cmocka_unit_test(half_of_it_is_not_good),
+		cmocka_unit_test(no_half_passes),
 		cmocka_unit_test(rails_are_a_number_and_a_rate),
 		cmocka_unit_test(a_run_knows_its_rails),
 	};

@@ -44,6 +44,34 @@ static const struct collective_row *row_at(const struct import *x, size_t i)
 	"#        (B)    (elements)                               (us)  " \
 	"(GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n"
 
+/** By the tuner's line of a size, before or after its row; by NCCL_ALGO. */
+static void nccl_s_log_has_the_algorithm(void **state)
+{
+	static const char table[] = HEAD
+		"  1024  256  float  sum  -1  12.3  0.08  0.09  0"
+		"  12.1  0.08  0.10  0\n"
+		"n1:5:6 [0] NCCL INFO AllReduce: 2048 Bytes -> Algo RING proto "
+		"SIMPLE channel{Lo..Hi}={0..1}\n"
+		"  2048  512  float  sum  -1  13  0.1  0.2  0  14  0.3  0.4  0\n";
+	struct import x;
+	char text[2048];
+
+	(void)state;
+	snprintf(text, sizeof(text), "n1:5:6 [0] NCCL INFO 1024 Bytes -> Algo "
+		 "0 proto 0 time 25.2\n%s", table);
+	assert_int_equal(given(&x, "a.log", text, NULL), 0);
+	assert_string_equal(row_at(&x, 1)->algo, "Tree");
+	assert_string_equal(row_at(&x, 1)->proto, "LL");
+	assert_string_equal(row_at(&x, 3)->algo, "Ring");
+	assert_string_equal(row_at(&x, 3)->proto, "Simple");
+	import_release(&x);
+	snprintf(text, sizeof(text), "n1:5:6 [0] NCCL INFO NCCL_ALGO set by "
+		 "environment to TREE.\n%.400s", table);
+	assert_int_equal(given(&x, "a.log", text, NULL), 0);
+	assert_string_equal(row_at(&x, 0)->algo, "Tree");
+	import_release(&x);
+}
+
 static void prefixes_and_log_lines_do_not_matter(void **state)
 {
 	struct import x;
@@ -345,6 +373,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(prefixes_and_log_lines_do_not_matter),
+		cmocka_unit_test(nccl_s_log_has_the_algorithm),
 		cmocka_unit_test(headings_label_and_name),
 		cmocka_unit_test(less_than_nothing_is_no_measure),
 		cmocka_unit_test(old_headers_are_read),
