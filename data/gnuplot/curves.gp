@@ -153,18 +153,16 @@ if (bw) {
 	set yrange [ylow:yhigh]
 	if (logy) { set logscale y 10 }
 	unset xlabel
-	set label 1 legend at graph 0.01, graph 0.96 left
+	set label 1 legend at graph 0.01, graph 1.04 left
 	do for [i=1:tops] {
 		t = value(sprintf("top%d", i))
 		c = value(sprintf("cap%d", i))
-		most = t > most ? t : most
 		set arrow i from graph 0, first t to graph 1, first t nohead \
 			dashtype 4 linewidth 1.5 linecolor rgb "#59636e"
 		set label i + 1 sprintf("ceiling%s%s, %.4g GB/s", c eq "" ? "" : \
 			" of ", c, t) at graph 0.01, first t offset 0,0.6 left \
 			textcolor rgb "#59636e"
 	}
-	if (tops && most * 1.08 > yhigh) { set yrange [ylow:most * 1.08] }
 	plot for [i=1:n] file("bw", i) every ::1 using 1:2:3:4 \
 		with yerrorbars linecolor rgb color(i) pointtype -1 \
 		linewidth 1 notitle, \

@@ -65,6 +65,8 @@ struct plot_drawing {
 	int label;		/* letters of the longest one */
 	bool both;		/* some lines are in place beside others */
 	struct plot plot;
+	struct ceiling tops[2];	/* those of all curves, the smallest first */
+	int n_tops;
 };
 
 static bool is_there(double value)
@@ -456,8 +458,7 @@ static int draw(const struct sweep *s, const struct sweep *reference,
 		const struct verdict *v, struct plot_drawing *d, struct err *e)
 {
 	struct str settings = STR_INIT;
-	struct ceiling tops[2];
-	int rc, n;
+	int rc;
 
 	if (write_title(d, s, reference, v, e) < 0 ||
 	    write_points(d, PANEL_BW, e) < 0 ||
@@ -486,11 +487,10 @@ static int draw(const struct sweep *s, const struct sweep *reference,
 			 d->lines[i].inplace == 1 && d->both);
 	}
 	/* lines of the ceilings, whose names are NCCL's algorithms */
-	n = d->algbw ? 0 : ceilings_of(s, tops);
-	str_addf(&settings, "; tops=%d", n);
-	for (int i = 0; i < n; i++) {
+	str_addf(&settings, "; tops=%d", d->n_tops);
+	for (int i = 0; i < d->n_tops; i++) {
 		str_addf(&settings, "; top%d=%.9g; cap%d=\"%s\"", i + 1,
-			 tops[i].GB_s, i + 1, tops[i].algo);
+			 d->tops[i].GB_s, i + 1, d->tops[i].algo);
 	}
 	rc = plot_draw(&d->plot, curves_script, &settings, "curves", true, e);
 	str_release(&settings);
@@ -509,6 +509,11 @@ int curves_render(const char *dir, const struct sweep *s,
 	add_lines(&d, reference, false, (int)s->n_curves);
 	cut_names(&d);
 	measure(&d);
+	/* the axis has room for the ceilings; bars have none */
+	d.n_tops = d.algbw || d.low >= d.high ? 0 : ceilings_of(s, d.tops);
+	for (int i = 0; i < d.n_tops; i++) {
+		d.most = fmax(d.most, d.tops[i].GB_s);
+	}
 	if (plot_usable()) {	/* those that cannot be had again stay */
 		plot_forget(dir, "curves", "svg");
 		plot_forget(dir, "curves", "png");

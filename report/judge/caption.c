@@ -875,7 +875,8 @@ const char *caption_status(const struct run *run, const struct verdict *v)
 	struct sampled s;
 
 	return v->status == VERDICT_PASS &&
-	       (run->sampled_step ||
+	       (run->sampled_step || (run->mesh &&
+		run_file(run->json).planned.n_groups > 1) ||
 		sampled_read(run_file(run->json).planned.sample, &s)) ?
 		       CAPTION_PASS_SAMPLE : verdict_status_name(v->status);
 }

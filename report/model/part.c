@@ -301,6 +301,16 @@ const char *part_cell_name(const struct run *run, size_t at,
 {
 	char a[96], b[96];
 
+	if (run->mesh) {	/* a node has several addresses */
+		const int src = run_src(run, at), dst = run_dst(run, at);
+
+		snprintf(buf, PART_NAME_SIZE, "%.40s %s -> %.40s %s",
+			 run->nodes[run->ranks[src].node].name,
+			 mesh_end(run, src)->ip,
+			 run->nodes[run->ranks[dst].node].name,
+			 mesh_end(run, dst)->ip);
+		return buf;
+	}
 	snprintf(buf, PART_NAME_SIZE, "%s -> %s",
 		 part_rank_name(run, run_src(run, at), a, sizeof(a)),
 		 part_rank_name(run, run_dst(run, at), b, sizeof(b)));

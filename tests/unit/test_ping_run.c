@@ -395,6 +395,11 @@ static void a_fleet_has_the_paths_that_are_planned(void **state)
 
 	(void)state;
 	judge(nodes, rail1_of_n7_is_dead, "");
+	/* its evidence has addresses */
+	assert_true(strstr(verdict.findings[0].evidence[0], " 10.2.0."));
+	verdict.status = VERDICT_PASS;
+	assert_string_equal(caption_status(&run, &verdict),
+			    CAPTION_PASS_SAMPLE);
 	assert_int_equal(run_n_cells(&run), pairs * RAILS * RAILS);
 	finds(PART_NIC, "n7", 1, "no_reply", "tests with this interface");
 	assert_int_equal(figures_each(&run, &verdict, count_figure, &figures),
