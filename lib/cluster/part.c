@@ -243,10 +243,21 @@ unsigned part_touched_ends(const struct part *p, const struct part_end *s,
 bool part_touches(const struct cluster *c, const struct part *p, int src,
 		  int dst)
 {
-	const struct part_end s = part_end_of(c, p, src);
-	const struct part_end d = part_end_of(c, p, dst);
+	const struct part_scope *scope = &part_scopes[p->kind];
+	const enum path_class path = cluster_path(c, src, dst);
+	struct part_end s, d;
 
-	return part_touched_ends(p, &s, &d, cluster_path(c, src, dst)) != 0;
+	/* what needs no ends is asked for millions of cells */
+	if (!part_goes_by(p->kind, path)) {
+		return false;
+	}
+	if (scope->place == PART_ANYWHERE) {
+		return !scope->across ||
+		       c->ranks[src].nic != c->ranks[dst].nic;
+	}
+	s = part_end_of(c, p, src);
+	d = part_end_of(c, p, dst);
+	return part_touched_ends(p, &s, &d, path) != 0;
 }
 
 bool part_has(const struct cluster *c, const struct part *p, int rank)

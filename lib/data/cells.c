@@ -160,8 +160,12 @@ void sampled_chance_text(const struct sampled *s, struct str *out)
 
 struct grid grid_square(int ranks)
 {
-	return (struct grid){ .ranks = ranks,
-			      .n = (size_t)ranks * (size_t)ranks };
+	const uint64_t by = ranks > 0 ? (uint64_t)ranks : 1;
+
+	return (struct grid){
+		.ranks = ranks, .n = (size_t)ranks * (size_t)ranks,
+		.inverse = ((UINT64_C(1) << GRID_BITS) + by - 1) / by,
+	};
 }
 
 static int compare_pairs(const void *x, const void *y)

@@ -70,7 +70,13 @@ struct grid {
 	size_t *first;	/* of each source, and n; NULL: it is a square, and the
 			 * two below are NULL as well */
 	int *src, *dst;
+	uint64_t inverse;	/* of a square: 2^GRID_BITS / ranks, rounded up;
+				 * sources are asked for too often to divide */
 };
+
+/** Exact for squares of less than 2^16 ranks: the number of a cell, below 2^32,
+ *  times the error of the inverse, below 2^16, stays below 2^48. */
+#define GRID_BITS 48
 
 struct grid_pair {
 	int src, dst;
@@ -108,12 +114,13 @@ static inline size_t grid_first(const struct grid *g, int src)
 /** Source and destination of cell @at, below g->n. */
 static inline int grid_src(const struct grid *g, size_t at)
 {
-	return g->first ? g->src[at] : (int)(at / (size_t)g->ranks);
+	return g->first ? g->src[at] : (int)((at * g->inverse) >> GRID_BITS);
 }
 
 static inline int grid_dst(const struct grid *g, size_t at)
 {
-	return g->first ? g->dst[at] : (int)(at % (size_t)g->ranks);
+	return g->first ? g->dst[at] :
+	       (int)(at - (size_t)grid_src(g, at) * (size_t)g->ranks);
 }
 
 /* ---- cells --------------------------------------------------------------- */

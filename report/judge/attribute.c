@@ -398,10 +398,10 @@ static int add_picked(struct blame *b, size_t s, struct causes *out)
 		const struct suspect *x = &b->list[i];
 		/* it explains what only @s explains, and is as little
 		 * acquitted */
-		bool equal = need > 0 && b->of[i].covers == need &&
+		bool equal = need > 0 && b->list[i].covers == need &&
 			     x->good <= b->list[s].good;
 
-		if (i != s && (b->of[i].picked || !equal)) {
+		if (i != s && (b->picked[i] || !equal)) {
 			continue;
 		}
 		if (!c) {
@@ -419,7 +419,7 @@ static int add_picked(struct blame *b, size_t s, struct causes *out)
 	for (size_t i = 0; need > 0 && i < b->n; i++) {
 		const struct suspect *x = &b->list[i];
 
-		if (!b->of[i].picked && b->of[i].covers == need &&
+		if (!b->picked[i] && b->list[i].covers == need &&
 		    x->good > b->list[s].good &&
 		    !part_same_place(&x->part, &b->list[s].part) &&
 		    blame_excess(b, s, i) <= NEAR_BITS &&
@@ -542,7 +542,7 @@ int attribute(const struct run *run, const uint8_t *marks,
 	*out = (struct causes){ 0 };
 	rc = blame_find(run, marks, need, &b);
 	for (size_t i = 0; rc == 0 && i < b.n; i++) {
-		rc = b.of[i].picked ? add_picked(&b, i, out) : 0;
+		rc = b.picked[i] ? add_picked(&b, i, out) : 0;
 	}
 	/* a cause for each pair that no part explains, or a single one if there
 	 * are too many */

@@ -14,6 +14,8 @@
 #define KIND_BITS  4		/* log2(PART_KINDS) */
 /** Few faulty parts work sometimes: one in a hundred. */
 #define PARTLY_BITS 7
+/** So many cells cost more bits than any name. */
+#define FAR_FEWER 16
 
 /** Kinds that are bad in most of their cells or not at all, unless it is chance
  *  which are; and what a hash puts on one link of many: few, and never most. */
@@ -128,19 +130,14 @@ static double suspect_share_bits(size_t bad, size_t good)
 	       n * (share * log2(share) + (1 - share) * log2(1 - share));
 }
 
-static int suspect_compare(const void *a, const void *b)
-{
-	const struct suspect *x = a, *y = b;
-
-	return part_compare(&x->part, &y->part);
-}
-
 /** Lists the parts of which a share of the cells is bad that is between the
  *  limits of their kind. */
 static int add_suspects(struct blame *b, const struct blame_tally *tallies,
 			const struct blame_tally *all,
 			const struct suspect_need *need)
 {
+	bool matters = !need->matters;
+
 	for (size_t id = 0; id < b->index.n; id++) {
 		const struct blame_tally *t = &tallies[id];
 		struct suspect x = { .id = id };
@@ -183,10 +180,38 @@ static int add_suspects(struct blame *b, const struct blame_tally *tallies,
 			return -1;
 		}
 	}
+	for (size_t i = 0; i < b->n && !matters; i++) {
+		matters = need->matters(b->list[i].share,
+					b->list[i].good + b->list[i].bad);
+	}
+	b->n = matters ? b->n : 0;
 	if (b->n > 0) {
-		qsort(b->list, b->n, sizeof(*b->list), suspect_compare);
+		qsort(b->list, b->n, sizeof(*b->list), part_compare);
 	}
 	return 0;
+}
+
+/** Leaves only the suspects that touch all bad cells if one of them has no good
+ *  one: it explains all, and those with far fewer are not better. */
+static void drop_lesser(struct blame *b)
+{
+	bool whole = false;
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		const struct suspect *x = &b->list[i];
+
+		whole |= x->bad == b->n_bad && x->good == 0 && !x->lone;
+		if (x->bad < b->n_bad && x->bad + FAR_FEWER > b->n_bad) {
+			return;
+		}
+	}
+	for (size_t i = 0; whole && i < b->n; i++) {
+		if (b->list[i].bad == b->n_bad) {
+			b->list[n++] = b->list[i];
+		}
+	}
+	b->n = whole ? n : b->n;
 }
 
 /** Lists the suspects that touch each bad cell, since they are needed many
@@ -194,7 +219,7 @@ static int add_suspects(struct blame *b, const struct blame_tally *tallies,
  *  memory runs out. */
 static int list_touching(struct blame *b, uint32_t *of_part)
 {
-	size_t ids[PART_INDEX_CELL_MAX];
+	size_t ids[PART_INDEX_CELL_MAX], n = 0, room = 0;
 
 	for (size_t id = 0; id < b->index.n; id++) {
 		of_part[id] = SUSPECT_NONE;
@@ -202,22 +227,25 @@ static int list_touching(struct blame *b, uint32_t *of_part)
 	for (size_t i = 0; i < b->n; i++) {
 		of_part[b->list[i].id] = (uint32_t)i;
 	}
-	for (size_t i = 0; i < b->n_bad; i++) {
-		uint32_t at = b->bad[i].at;
+	for (size_t i = 0; i < b->n_bad && b->n > 0; i++) {
+		uint32_t at = b->bad[i].at, *list = b->touching;
 		int k = part_index_cell(&b->index, run_src(b->run, at),
 					run_dst(b->run, at), ids);
 
-		b->bad[i].first = (uint32_t)b->n_touching;
-		for (int j = 0; j < k; j++) {
-			const uint32_t *x = &of_part[ids[j]];
-
-			if (*x != SUSPECT_NONE &&
-			    !grow_add(&b->touching, &b->n_touching, x,
-				      sizeof(*x))) {
+		if (room - n < PART_INDEX_CELL_MAX) {
+			room = 2 * room + PART_INDEX_CELL_MAX;
+			list = realloc(list, room * sizeof(*list));
+			if (!list) {
 				return -1;
 			}
+			b->touching = list;
 		}
-		b->bad[i].n = (uint8_t)(b->n_touching - b->bad[i].first);
+		b->bad[i].first = (uint32_t)n;
+		for (int j = 0; j < k; j++) {
+			list[n] = of_part[ids[j]];
+			n += list[n] != SUSPECT_NONE;
+		}
+		b->bad[i].n = (uint8_t)(n - b->bad[i].first);
 	}
 	return 0;
 }
@@ -264,8 +292,9 @@ static int find_suspects(const struct suspect_need *need, struct blame *b)
 			}
 			tally_nodes(b, node, to, tallies, &all);
 		}
-		rc = add_suspects(b, tallies, &all, need) < 0 ?
-			     -1 : list_touching(b, of_part);
+		rc = add_suspects(b, tallies, &all, need);
+		drop_lesser(b);
+		rc = rc < 0 ? -1 : list_touching(b, of_part);
 	}
 	free(tallies);
 	free(of_part);
@@ -325,7 +354,7 @@ static double more_bits(size_t bad, size_t good)
 static double owned_bits(const struct blame *b, const struct suspect_cell *c,
 			 uint32_t owner)
 {
-	return owner != SUSPECT_NONE ? b->of[owner].cell_bits :
+	return owner != SUSPECT_NONE ? b->list[owner].cell_bits :
 	       c->both_ways	     ? b->pair_bits / 2 :
 				       b->pair_bits + 1;
 }
@@ -336,22 +365,24 @@ static bool takes(const struct blame *b, uint32_t x, uint32_t owner)
 	return owner == SUSPECT_NONE || b->of[x].share > b->of[owner].share;
 }
 
-/** Counts bad cell @c, which has an owner, for the suspects that would take
- *  it. */
-static void offer(struct blame *b, const struct suspect_cell *c)
+/** Counts each bad cell for the suspects that are not picked and would take it
+ *  from its owner, if it has one. */
+static void offer_all(struct blame *b)
 {
-	double bits = owned_bits(b, c, c->owner);
+	for (size_t at = 0; at < b->n_bad; at++) {
+		const struct suspect_cell *c = &b->bad[at];
+		double bits = owned_bits(b, c, c->owner);
 
-	if (c->owner != SUSPECT_NONE && b->of[c->owner].share >= 1) {
-		return;		/* no suspect can take it */
-	}
-	for (size_t k = 0; k < c->n; k++) {
-		uint32_t i = b->touching[c->first + k];
-		struct blame_of *x = &b->of[i];
+		if (c->owner != SUSPECT_NONE && b->of[c->owner].share >= 1) {
+			continue;	/* no suspect can take it */
+		}
+		for (size_t k = 0; k < c->n; k++) {
+			uint32_t i = b->touching[c->first + k];
 
-		if (!x->picked && takes(b, i, c->owner)) {
-			x->left++;
-			x->left_bits += bits;
+			if (!b->picked[i] && takes(b, i, c->owner)) {
+				b->of[i].left++;
+				b->of[i].left_bits += bits;
+			}
 		}
 	}
 }
@@ -404,8 +435,8 @@ static void pick(struct blame *b, uint32_t x)
 {
 	const struct suspect *s = &b->list[x];
 
-	b->of[x].picked = true;
-	b->of[x].cell_bits = more_bits(b->of[x].left, s->good);
+	b->picked[x] = true;
+	b->list[x].cell_bits = more_bits(b->of[x].left, s->good);
 	for (struct suspect_cell *c = next_bad(b, x, b->bad);
 	     c < b->bad + b->n_bad; c = next_bad(b, x, c + 1)) {
 		double was = owned_bits(b, c, c->owner);
@@ -415,7 +446,7 @@ static void pick(struct blame *b, uint32_t x)
 			uint32_t other = b->touching[c->first + k];
 			struct blame_of *of = &b->of[other];
 
-			if (of->picked) {
+			if (b->picked[other]) {
 				continue;
 			}
 			if (takes(b, other, x)) {
@@ -446,7 +477,7 @@ static bool pick_greedily(struct blame *b, unsigned floor, enum part_kind kind)
 	size_t before = 0, n;
 
 	for (size_t i = 0; i < b->n; i++) {
-		before += b->of[i].picked;
+		before += b->picked[i];
 	}
 	for (n = before; n < MOST_PICKED; n++) {
 		uint32_t best = SUSPECT_NONE;
@@ -456,7 +487,7 @@ static bool pick_greedily(struct blame *b, unsigned floor, enum part_kind kind)
 			if (kind < PART_KINDS && b->list[i].part.kind != kind) {
 				continue;
 			}
-			if (!b->of[i].picked && !b->list[i].lone &&
+			if (!b->picked[i] && !b->list[i].lone &&
 			    reaches(b, i, floor) &&
 			    (floor == 0 || b->of[i].left > 2) &&
 			    saved_bits(b, i) > most + ROUNDING_BITS) {
@@ -472,7 +503,7 @@ static bool pick_greedily(struct blame *b, unsigned floor, enum part_kind kind)
 	return n > before;
 }
 
-/** Counts everything again from the picked suspects. */
+/** Counts the cells of the picked suspects again, and those that none owns. */
 static void recount(struct blame *b)
 {
 	for (size_t i = 0; i < b->n; i++) {
@@ -487,7 +518,7 @@ static void recount(struct blame *b)
 		for (size_t k = 0; k < c->n; k++) {
 			uint32_t x = b->touching[c->first + k];
 
-			if (!b->of[x].picked) {
+			if (!b->picked[x]) {
 				continue;
 			}
 			if (takes(b, x, c->owner)) {
@@ -502,7 +533,8 @@ static void recount(struct blame *b)
 		}
 	}
 	for (size_t i = 0; i < b->n; i++) {
-		b->of[i].cell_bits = more_bits(b->of[i].left, b->list[i].good);
+		b->list[i].cell_bits = more_bits(b->of[i].left,
+						 b->list[i].good);
 	}
 	b->n_rest = 0;
 	b->rest_bits = 0;
@@ -516,7 +548,6 @@ static void recount(struct blame *b)
 			b->of[c->owner].left_bits +=
 				owned_bits(b, c, c->second);
 		}
-		offer(b, c);
 	}
 }
 
@@ -534,7 +565,7 @@ static bool drop_some(struct blame *b)
 		double least = -ROUNDING_BITS;
 
 		for (uint32_t i = 0; i < b->n; i++) {
-			double saved = !b->of[i].picked || b->of[i].held ? 0 :
+			double saved = !b->picked[i] || b->of[i].held ? 0 :
 				       reaches(b, i, 0) ?
 							saved_bits(b, i) :
 							-INFINITY;
@@ -547,7 +578,7 @@ static bool drop_some(struct blame *b)
 		if (worst == SUSPECT_NONE) {
 			return any;
 		}
-		b->of[worst].picked = false;
+		b->picked[worst] = false;
 		for (size_t i = 0; i < b->n_bad; i++) {
 			const struct suspect_cell *c = &b->bad[i];
 
@@ -563,23 +594,29 @@ static bool drop_some(struct blame *b)
 
 /** Picks and drops suspects, by the percentages @floors, until they settle;
  *  first only those of @kind (PART_KINDS: any).  Returns the length of the
- *  message. */
+ *  message; INFINITY if an earlier search has found the same. */
 static double search(struct blame *b, const unsigned floors[3],
 		     enum part_kind kind)
 {
-	bool dropped = true;
+	bool dropped = true, any = kind < PART_KINDS;
 	double bits;
 
 	memcpy(b->of, b->fresh, b->n * sizeof(*b->of));
+	memset(b->picked, 0, b->n * sizeof(*b->picked));
 	for (size_t i = 0; i < b->n_bad; i++) {
 		b->bad[i].owner = SUSPECT_NONE;
 	}
 	while (*floors > 0) {
-		pick_greedily(b, *floors++, kind);
+		any |= pick_greedily(b, *floors++, kind);
 	}
+	if (!any && b->plain) {
+		return INFINITY;
+	}
+	b->plain |= !any;
 	pick_greedily(b, 0, kind);
 	if (kind < PART_KINDS) {
 		recount(b);
+		offer_all(b);
 		pick_greedily(b, 0, PART_KINDS);
 	}
 	for (int i = 0; dropped; i++) {
@@ -589,22 +626,17 @@ static double search(struct blame *b, const unsigned floors[3],
 		for (recount(b); drop_some(b); recount(b)) {
 			dropped = true;
 		}
-		dropped = dropped && i < MAX_ROUNDS &&
-			  pick_greedily(b, 0, PART_KINDS);
+		dropped = dropped && i < MAX_ROUNDS;
+		if (dropped) {
+			offer_all(b);
+			dropped = pick_greedily(b, 0, PART_KINDS);
+		}
 	}
 	bits = b->rest_bits;
 	for (size_t i = 0; i < b->n; i++) {
-		bits += b->of[i].picked ? blame_bits(b, i) : 0;
+		bits += b->picked[i] ? blame_bits(b, i) : 0;
 	}
 	return bits;
-}
-
-/** Keeps in @best which suspects are picked. */
-static void keep(const struct blame *b, bool *best)
-{
-	for (size_t k = 0; k < b->n; k++) {
-		best[k] = b->of[k].picked;
-	}
 }
 
 /** Returns the bits that the message of the parts in @picked gets shorter if it
@@ -653,14 +685,14 @@ static void search_kinds(struct blame *b, double least, bool *best,
 			continue;
 		}
 		bits = search(b, searches[0], kind);
-		keep(b, other);
+		memcpy(other, b->picked, b->n * sizeof(*other));
 		for (size_t i = 0; few && i < b->n; i++) {
 			solid &= !other[i] || b->list[i].share >= SOLID_SHARE;
 		}
 		bits -= shared_bits(b, other);
 		if (solid && bits < least - ROUNDING_BITS) {
 			least = bits;
-			keep(b, best);
+			memcpy(best, b->picked, b->n * sizeof(*best));
 		}
 	}
 }
@@ -678,8 +710,9 @@ int blame_find(const struct run *run, const uint8_t *marks,
 	b->of = calloc(b->n + 1, sizeof(*b->of));
 	b->fresh = calloc(b->n + 1, sizeof(*b->fresh));
 	b->rest = calloc(b->n_bad + 1, sizeof(*b->rest));
+	b->picked = calloc(b->n + 1, sizeof(*b->picked));
 	best = calloc(2 * b->n + 1, sizeof(*best));
-	if (!b->of || !b->fresh || !b->rest || !best) {
+	if (!b->of || !b->fresh || !b->rest || !b->picked || !best) {
 		free(best);
 		return -1;
 	}
@@ -690,23 +723,22 @@ int blame_find(const struct run *run, const uint8_t *marks,
 	}
 	for (size_t i = 0; i < b->n_bad; i++) {
 		b->bad[i].owner = SUSPECT_NONE;
-		offer(b, &b->bad[i]);
 	}
+	offer_all(b);
 	memcpy(b->fresh, b->of, b->n * sizeof(*b->of));
 	for (size_t i = 0; i < SEARCHES && b->n_bad > 0 &&
 			   (i == 0 || least > shortest); i++) {
 		bits = search(b, searches[i], PART_KINDS);
 		if (bits < least) {
 			least = bits;
-			keep(b, best);
+			memcpy(best, b->picked, b->n * sizeof(*best));
 		}
 	}
 	if (b->n_bad > 0) {
 		search_kinds(b, least, best, best + b->n);
-		for (size_t k = 0; k < b->n; k++) {
-			b->of[k].picked = best[k];
-		}
+		memcpy(b->picked, best, b->n * sizeof(*best));
 		recount(b);
+		offer_all(b);
 	}
 	free(best);
 	return 0;
@@ -720,6 +752,7 @@ void blame_release(struct blame *b)
 	free(b->touching);
 	free(b->of);
 	free(b->fresh);
+	free(b->picked);
 	free(b->rest);
 	*b = (struct blame){ 0 };
 }
@@ -729,7 +762,7 @@ size_t blame_cover(struct blame *b, size_t s)
 	size_t need = 0;
 
 	for (size_t i = 0; i < b->n; i++) {
-		b->of[i].covers = 0;
+		b->list[i].covers = 0;
 	}
 	for (size_t i = 0; i < b->n_bad; i++) {
 		const struct suspect_cell *c = &b->bad[i];
@@ -739,7 +772,7 @@ size_t blame_cover(struct blame *b, size_t s)
 		}
 		need++;
 		for (size_t k = 0; k < c->n; k++) {
-			b->of[b->touching[c->first + k]].covers++;
+			b->list[b->touching[c->first + k]].covers++;
 		}
 	}
 	return need;

@@ -306,7 +306,7 @@ static int find_links(struct paths *x, double z)
 	for (size_t i = 0; rc == 0 && i < b.n; i++) {
 		const struct part *p = &b.list[i].part;
 
-		if (b.of[i].picked && p->peer_index >= 0 &&
+		if (b.picked[i] && p->peer_index >= 0 &&
 		    part_is(p, KIND(FABRIC_PATH) | KIND(LEAF_PAIR))) {
 			rc = add_link(x, of, p, z);
 		}

@@ -123,6 +123,9 @@ enum mark { MARK_IGNORE, MARK_GOOD, MARK_BAD };
 /** Conditions that parts must meet before they are blamed. */
 struct suspect_need {
 	unsigned percent;	/* of a part's cells must be bad */
+	/** True if a part of @share bad @cells matters; NULL: any.  Without
+	 *  such a part none is blamed. */
+	bool (*matters)(double share, size_t cells);
 	bool by_chance;		/* how many are bad says nothing of which */
 	bool relative[PATH_CLASSES];	/* marks come from comparing cells */
 };
@@ -138,6 +141,8 @@ struct suspect {
 				 * cheaper to name */
 	unsigned percent;	/* of them that must be */
 	double name_bits;	/* to say which part it is */
+	double cell_bits;	/* picked: what one more of its own costs */
+	size_t covers;		/* blame_cover() */
 };
 
 /** A bad cell. */
@@ -167,15 +172,13 @@ struct suspect_cell {
  * fails sometimes is not a few dead paths).
  */
 
-/** State of the search for one suspect. */
+/** State of the search for one suspect: small, as each bad cell looks at all
+ *  of those that touch it. */
 struct blame_of {
-	bool picked;
+	double share;		/* that of the suspect */
+	double left_bits;	/* what those below cost without it */
+	uint32_t left;		/* cells that are its own if it is picked */
 	bool held;		/* not to be dropped before the next count */
-	double share;		/* that of the suspect: looked at most often */
-	size_t left;		/* cells that are its own if it is picked */
-	double left_bits;	/* what those cost without it */
-	double cell_bits;	/* picked: what one more of its own costs */
-	size_t covers;		/* blame_cover() */
 };
 
 struct blame {
@@ -187,10 +190,11 @@ struct blame {
 	struct suspect_cell *bad;	/* all of them, by place */
 	size_t n_bad;
 	uint32_t *touching;	/* numbers in list[], cell by cell */
-	size_t n_touching;
 	double pair_bits;	/* to name one pair of GPUs */
 	struct blame_of *of;	/* each of list[] */
+	bool *picked;		/* each of list[] */
 	struct blame_of *fresh;	/* the same before any is picked */
+	bool plain;		/* a search picked in one round, in any order */
 	uint32_t *rest;		/* cells that no suspect owns */
 	size_t n_rest;
 	double rest_bits;	/* to list them */

@@ -85,25 +85,19 @@ static int find_medians(struct groups_work *w)
 	for (size_t at = 0; first && bw && at < run_n_cells(run); at++) {
 		if (is_measured(&run->cells[at])) {
 			bw[first[pair_of(w, at)]++] =
-				log(cells_beside(&run->cells[at], l));
+				cells_beside(&run->cells[at], l);
 		}
 	}
 	for (size_t i = 0, from = 0; first && bw && i < pairs; i++) {
 		size_t n = first[i] - from;
 
-		w->median[i] = n > 0 ? stats_select(bw + from, n, n / 2) : NAN;
+		w->median[i] = n > 0 ? log(stats_select(bw + from, n, n / 2)) :
+				       NAN;
 		from = first[i];
 	}
 	free(bw);
 	free(first);
 	return first && bw ? 0 : -1;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
 }
 
 /** Finds two levels of the @n medians @list, which it sorts: the largest gap
@@ -113,7 +107,7 @@ static bool find_gap(struct groups_work *w, double *list, size_t n)
 	size_t at = 0, high;
 	double most = 0, low_mad, high_mad;
 
-	qsort(list, n, sizeof(*list), by_value);
+	stats_median(list, n);	/* sorts it */
 	for (size_t i = 1; i < n; i++) {
 		if (list[i] - list[i - 1] > most) {
 			most = list[i] - list[i - 1];
@@ -185,6 +179,7 @@ static int mark(struct groups_work *w)
 	struct run *run = w->run;
 	struct slow_limit *l = &run->slow[PATH_INTER];
 	double *bw = calloc(run_n_cells(run) + 1, sizeof(*bw)), noise;
+	const double cut = exp(w->cut);
 	size_t n = 0;
 
 	if (!bw) {
@@ -211,15 +206,14 @@ static int mark(struct groups_work *w)
 
 		if (is_measured(c)) {
 			c->class = !met &&
-				   (here < (low ? exp(w->cut) :
-						  l->limit_GB_s) ||
+				   (here < (low ? cut : l->limit_GB_s) ||
 				    (cells_below_line(c) &&
 				     !(here >= noise && l->median_GB_s >=
 				       CELLS_LINE_RATIO * l->line_GB_s))) ?
 					CELL_SLOW : CELL_PASS;
 		}
 	}
-	l->limit_GB_s = fmax(l->limit_GB_s, exp(w->cut));
+	l->limit_GB_s = fmax(l->limit_GB_s, cut);
 	return 0;
 }
 

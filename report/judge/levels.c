@@ -515,7 +515,7 @@ void level_findings(const struct run *run, struct verdict *v)
 #define MOST_PARTS 3
 /** A MAD beyond this share of the median is that of two levels, not noise. */
 #define NOISE_MOST 0.05
-#define SOLID_SHARE 0.95
+#define SOLID_PERCENT 95
 
 static bool is_good(const struct cell *c, enum path_class path)
 {
@@ -584,7 +584,7 @@ static int is_explained(const struct run *run, const struct slow_limit *limits,
 			uint8_t *marks, bool *yes)
 {
 	static const struct suspect_need need = {
-		.percent = ATTRIBUTE_PERCENT, .relative = { true, true },
+		.percent = SOLID_PERCENT, .relative = { true, true },
 	};
 	struct blame b;
 	size_t parts;
@@ -603,8 +603,9 @@ static int is_explained(const struct run *run, const struct slow_limit *limits,
 	*yes = rc == 0;
 	parts = b.n_rest;
 	for (size_t i = 0; rc == 0 && i < b.n; i++) {
-		parts += b.of[i].picked;
-		*yes &= !b.of[i].picked || b.list[i].share >= SOLID_SHARE;
+		parts += b.picked[i];
+		*yes &= !b.picked[i] ||
+			b.list[i].share * 100 >= SOLID_PERCENT;
 	}
 	*yes &= parts <= MOST_PARTS;
 	blame_release(&b);

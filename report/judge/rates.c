@@ -294,7 +294,8 @@ static int next(struct rates_work *w, bool *any)
  *  count for no part that contains them. */
 static int take_broken(struct rates_work *w)
 {
-	static const struct suspect_need need = { .percent = LEAST_PERCENT };
+	static const struct suspect_need need = { .percent = LEAST_PERCENT,
+						  .matters = is_broken };
 	const struct run *run = w->run;
 	uint8_t *marks = malloc(run_n_cells(run) + 1);
 	bool *broken = calloc(w->index.n + 1, sizeof(*broken)), any = false;
@@ -314,7 +315,7 @@ static int take_broken(struct rates_work *w)
 	}
 	for (size_t i = 0; rc == 0 && i < b.n; i++) {
 		const struct suspect *x = &b.list[i];
-		bool is = b.of[i].picked &&
+		bool is = b.picked[i] &&
 			  is_broken(x->share, x->bad + x->good);
 
 		broken[x->id] = is;

@@ -343,7 +343,8 @@ size_t part_next(const struct run *run, const struct part *p, size_t at)
 	const size_t end = n ? first + (size_t)n->gpus : ranks;
 
 	for (; at < run_n_cells(run); at++) {
-		size_t src = n ? at / ranks : first, dst = n ? at % ranks : 0;
+		size_t src = n ? (size_t)run_src(run, at) : first;
+		size_t dst = n ? (size_t)run_dst(run, at) : 0;
 
 		/* if all pairs have a place, the next one with an end on the
 		 * node */
