@@ -50,7 +50,7 @@ struct front_follow {
 	int64_t boot_ns;	/* that agents have when one has come */
 	int signals;		/* answered so far */
 	bool lost;		/* it was given up */
-	bool unseen_said, silence_said, boot_said;
+	bool unseen_said, silence_said, apart_said, boot_said;
 	bool waited, start_said;	/* so it was said; since when, too */
 	int64_t signed_ns;	/* when a coordinator was first seen; 0 = not */
 	char said[sizeof(((struct launch_state *)0)->text)];
@@ -291,6 +291,21 @@ static void say_silence(struct front_follow *f)
 	}
 }
 
+/** Say once how many pairs the plan has without those between rails, which only
+ *  the nodes know, in the words of the verdict. */
+static void say_apart(struct front_follow *f)
+{
+	const struct watch *w = f->watch;
+
+	if (w->apart > 0 && !f->apart_said) {
+		f->apart_said = true;
+		progress_clear(f);
+		talk("%s of %s pairs; %s between rails are not connected",
+		     UNITS_COUNT(w->pairs), UNITS_COUNT(w->pairs + w->apart),
+		     UNITS_COUNT(w->apart));
+	}
+}
+
 /** Return a text if the run exceeds --time-limit, else NULL. */
 static const char *is_overdue(const struct front_follow *f)
 {
@@ -334,6 +349,7 @@ static bool step(struct front_follow *f)
 
 	ask_launcher(f);
 	watch_look(f->watch);
+	say_apart(f);
 	if (f->state->phase == LAUNCH_ENDED || f->watch->ended ||
 	    f->watch->failed) {
 		return false;	/* all is written, processes may linger */

@@ -28,6 +28,7 @@ struct watch {
 				 * RUN_RESUME exists */
 	bool known;		/* watch_known() was called */
 	size_t cells;		/* planned, 0 = not known yet */
+	size_t pairs, apart;	/* planned, and left out between rails */
 	size_t rows;		/* of finished tests, ... */
 	size_t kept;		/* ... including those of an earlier run */
 	int64_t kept_B;		/* offset in the file after these */

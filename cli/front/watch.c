@@ -112,6 +112,27 @@ static bool same_json(struct watch *w, const struct stat *st)
 	return same;
 }
 
+/** Returns how many pairs between rails the plan leaves out, of all pairs or of
+ *  all between nodes; 0: none, or it has others. */
+static size_t left_apart(const struct run_file *f)
+{
+	const bool inter = strcmp(f->planned.kind, "inter") == 0;
+	int64_t ranks = 0, pairs = 0;
+
+	if (!f->planned.rails_apart || f->planned.groups ||
+	    (!inter && strcmp(f->planned.kind, "all") != 0)) {
+		return 0;
+	}
+	for (size_t i = 0; i < json_array_size(f->nodes); i++) {
+		const int64_t gpus = run_entry(f->nodes, i).gpus;
+
+		ranks += gpus;
+		pairs -= inter ? gpus * gpus : gpus;
+	}
+	pairs += ranks * ranks - f->planned.cells;
+	return pairs > 0 ? (size_t)pairs : 0;
+}
+
 static void read_run_json(struct watch *w)
 {
 	const char *name;
@@ -133,6 +154,8 @@ static void read_run_json(struct watch *w)
 		w->planned = w->seen = true;
 		w->cells = (size_t)(f.planned.cells * f.planned.passes +
 				    f.follow_up.tests);
+		w->pairs = (size_t)f.planned.cells;
+		w->apart = left_apart(&f);
 	}
 	since_s = clock_utc_s(f.measuring.since_utc);
 	w->since_ns = since_s > 0 && since_s < MAX_UTC_S ? since_s * NS_PER_S :

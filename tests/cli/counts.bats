@@ -54,9 +54,11 @@ differs()
 		for node in n*; do ../unpack "$node" "$OLDPWD/root/$node"; done)
 	run_p p2p --local=2x8 --transport=sim --sysroot=root -o rails
 	fails 0 ': 240 tests, about'
+	fails 0 ': 144 of 240 pairs; 96 between rails are not connected'
 	counted rails
 	grep -q '144 tests: 144 pass' words
 	grep -q '^PASS (144 of 240 pairs; 96 between rails are not' words
+	grep -q '144 of 240 pairs; 96 between rails are not' rails/report.html
 }
 
 @test "a place whose count differs is found" {
