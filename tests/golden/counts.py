@@ -9,7 +9,8 @@ With --places, compare all places that have counts with the cells of
 verdict.json: WORDS, the text of "gpucheck report RUN_DIR", its heading and last
 line, report.html and its data, the legends of its pictures, and its CSV.
 
-Each bad row is touched by a finding, or forgiven by a note of the verdict.
+Each bad row is touched by a finding, or forgiven by a note of the verdict; of a
+drill, at most 5 % are in findings without a part.
 Each finding about a part of pairs has "cells", the rows that touch the part,
 and a sentence such as "30 of 48 tests with this NIC failed (6 have another
 cause); the other 192 passed".  Prints what disagrees, by kind.  The rows of a
@@ -194,11 +195,22 @@ def passed_over(verdict, rows):
         yield 'passed over', f'pass with {slow} slow, notes: {forgiven}'
 
 
+def without_part(verdict, rows):
+    """Yields the bad rows of a drill that no part explains, if more than 5 %
+    are left."""
+    bad = sum(r.outcome in BAD | {'slow'} or r.attempt > 1 for r in rows)
+    left = sum(f['explained'] for f in verdict['findings'] if re.search(
+        'no part (explains them|fails more often)', f['says']))
+    if verdict['drill'] and left > 0.05 * bad:
+        yield 'without a part', f'{left} of {bad} bad rows'
+
+
 def check(verdict, rows):
     """All disagreements of a verdict: kind of count, finding, what."""
     return [(kind, f'{f["kind"]} {f["code"]}: {what}: {f["says"]}')
             for f in verdict['findings'] for kind, what in
-            disagreements(f, rows)] + list(passed_over(verdict, rows))
+            disagreements(f, rows)] + list(passed_over(verdict, rows)) + list(
+                without_part(verdict, rows))
 
 
 def checked(verdict, rows):

@@ -688,12 +688,45 @@ static void check_account(const struct run *run, const struct verdict *v)
 	}
 }
 
-void cluster_judge(struct run *run, struct verdict *v)
+/** Percentage of the bad tests that may be in findings without a part, and a
+ *  number of them that may in any case: those of a pair. */
+#define LOOSE_PERCENT 5
+#define LOOSE_FEW     2
+
+/** Ends the program if more bad tests are in findings without a part: those of
+ *  tests that no part explains, and unless @pairs are broken those of lone
+ *  pairs. */
+static void check_parts(const struct run *run, const struct verdict *v,
+			bool pairs)
+{
+	size_t bad = 0, loose = 0;
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		bad += rates_failed(run, at) ||
+		       run->cells[at].class == CELL_SLOW;
+	}
+	verdict_foreach(v, f) {
+		bool named = pairs || f->part.kind != PART_PAIR;
+
+		for (size_t i = 0; i < f->n_or; i++) {
+			named |= f->or_parts[i].kind != PART_PAIR;
+		}
+		loose += f->scatter || !named ? f->explained : 0;
+	}
+	if (loose > LOOSE_FEW && loose * 100 > bad * LOOSE_PERCENT) {
+		fprintf(stderr, "%zu of %zu bad tests are in findings without "
+			"a part\n", loose, bad);
+		abort();
+	}
+}
+
+void cluster_judge(struct run *run, bool pairs, struct verdict *v)
 {
 	const char *file = getenv("GOLDEN");
 
 	judge(run, v);
 	check_account(run, v);
+	check_parts(run, v, pairs);
 	if (file) {
 		record(file, run, v);
 	}

@@ -49,10 +49,12 @@ void cluster_layout(const struct layout *l, const int *leaf_of,
 void cluster_cells(struct run *run);
 void cluster_release(struct run *run);
 
-/** The verdict on @run to @v; ends the program when memory runs out, or if a
- *  bad test is in no finding and not forgiven by a rule that has a note.  With
- *  $GOLDEN, append a line of JSON to that file: the verdict, its words and
- *  hashes of its pictures, for tests/golden/run. */
-void cluster_judge(struct run *run, struct verdict *v);
+/** The verdict on @run to @v; ends the program when memory runs out, if a bad
+ *  test is in no finding and not forgiven by a rule that has a note, or if more
+ *  than 5 % of the bad tests are in findings without a part; with @pairs single
+ *  pairs are broken, and count as parts.  With $GOLDEN, append a line of JSON
+ *  to that file: the verdict, its words and hashes of its pictures, for
+ *  tests/golden/run. */
+void cluster_judge(struct run *run, bool pairs, struct verdict *v);
 
 #endif

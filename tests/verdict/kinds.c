@@ -307,7 +307,7 @@ static void ask_nic(const struct question *q, uint64_t seed, struct score *s)
 		abort();
 	}
 	cluster_run_pairs(&w.layout, w.leaf_of, &drill, NULL, seed, &run);
-	cluster_judge(&run, &v);
+	cluster_judge(&run, false, &v);
 	tests = follow_up_by_nics(&run);
 	right = score_add(s, &truth, &run, &v);
 	if (right && (tests < 0 || q->slow > tests)) {
@@ -387,7 +387,7 @@ static void ask(const void *question, uint64_t seed, struct score *s)
 	for (int i = 0; q->hidden && i < q->n_faults; i++) {
 		rename_leaves(&places, &run, &parts[i]);
 	}
-	cluster_judge(&run, &v);
+	cluster_judge(&run, false, &v);
 	truth = (struct truth){
 		.parts = parts,
 		.n = (size_t)(q->n_faults + q->twice + q->paths),

@@ -529,7 +529,7 @@ static void ask(const void *question, uint64_t seed, struct score *score)
 	draw_faults(s, q);
 	cluster_run_of(&s->layout, s->leaf_of, &model, &run);
 	cluster_follow(&s->layout, &model, &run);
-	cluster_judge(&run, &v);
+	cluster_judge(&run, false, &v);
 	grade(q, s, &v, score);
 	verdict_release(&v);
 	cluster_release(&run);

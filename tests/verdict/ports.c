@@ -225,7 +225,7 @@ static void ask(const void *question, uint64_t seed, struct score *s)
 	}
 	cluster_run_of(&l, NULL, &model, &run);
 	cluster_follow(&l, &model, &run);
-	cluster_judge(&run, &v);
+	cluster_judge(&run, false, &v);
 	call_node(&v);
 	if ((!q->fault || is_fair(&w, &run)) &&
 	    !score_add(s, &truth, &run, &v) && getenv("V")) {

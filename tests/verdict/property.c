@@ -398,10 +398,12 @@ struct answer {
 static void ask(struct trial *t, struct answer *a)
 {
 	struct str text = STR_INIT;
+	bool pairs = false;
 	struct drill d;
 
 	for (int i = 0; i < t->n_faults; i++) {
 		add_lines(t, &t->faults[i], &text);
+		pairs |= t->faults[i].part.kind == PART_PAIR;
 	}
 	str_addf(&text, "noise percent=%g\n", t->noise_percent);
 	*a = (struct answer){ .exact = true };
@@ -411,7 +413,7 @@ static void ask(struct trial *t, struct answer *a)
 	str_release(&text);
 	cluster_run(&t->layout, t->leaf_of, &d, t->seed, &a->run);
 	drill_release(&d);
-	cluster_judge(&a->run, &a->verdict);
+	cluster_judge(&a->run, pairs, &a->verdict);
 	a->findings = a->verdict.n;
 	for (size_t k = 0; k < a->verdict.n; k++) {
 		const struct finding *f = &a->verdict.findings[k];

@@ -380,7 +380,7 @@ static void ask(const void *question, uint64_t seed, struct score *s)
 	}
 	cluster_run_of(&l, leaf_of, &model, &run);
 	cluster_follow(&l, &model, &run);
-	cluster_judge(&run, &v);
+	cluster_judge(&run, false, &v);
 	if (is_fair(&w, &run)) {
 		grade(q, &w, &run, &v, seed, s);
 	}

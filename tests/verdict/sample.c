@@ -355,7 +355,7 @@ static bool judge(const struct hard *h, int nodes, int rounds, uint64_t seed)
 	cluster_run_pairs(&l, strstr(h->name, UNTOLD) ? NULL : leaf_of_node,
 			  &drill, &pairs, seed, &run);
 	free(leaf_of_node);
-	cluster_judge(&run, &v);
+	cluster_judge(&run, false, &v);
 	named = h->kind == PART_KINDS ? v.n == 0 :
 		v.n == 1 && is_exact(&v.findings[0], &p);
 	for (size_t i = 0; getenv("V") && !named && i < v.n; i++) {
