@@ -175,28 +175,23 @@ json_t *run_json_new(const struct session *s, const char *probe,
 json_t *run_json_part(const json_t *whole, const struct spec *options,
 		      struct err *e)
 {
-	static const char *const shared[] = {
-		"schema", "probe", "argv", "version", "drill", "launcher",
-	};
 	char hex[2 * NONCE_BYTES + 1], utc[CLOCK_UTC_SIZE];
-	json_t *part = json_object();
+	const struct run_file f = run_file(whole);
+	json_t *own = spec_json(options), *part = NULL;
 
-	if (draw_nonce(hex, e) < 0) {
-		json_decref(part);
-		return NULL;
+	if (draw_nonce(hex, e) == 0) {
+		part = run_file_json(&(struct run_file){
+			.probe = f.probe, .argv = f.argv, .version = f.version,
+			.nonce = hex, .options = own, .drill = f.drill,
+			.launcher = f.launcher,
+			.started_utc = clock_utc(utc) });
+		if (!part || !own) {
+			err_set(e, ENOMEM, "cannot write the options as JSON");
+			json_decref(part);
+			part = NULL;
+		}
 	}
-	for (size_t i = 0; i < sizeof(shared) / sizeof(*shared); i++) {
-		json_object_set(part, shared[i],
-				json_object_get(whole, shared[i]));
-	}
-	if (json_object_set_new(part, "nonce", json_string(hex)) < 0 ||
-	    json_object_set_new(part, "options", spec_json(options)) < 0 ||
-	    json_object_set_new(part, "started_utc",
-				json_string(clock_utc(utc))) < 0) {
-		err_set(e, ENOMEM, "cannot write the options as JSON");
-		json_decref(part);
-		part = NULL;
-	}
+	json_decref(own);
 	return part;
 }
 

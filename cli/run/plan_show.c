@@ -393,6 +393,30 @@ static int print_json(json_t *json)
 	return CODE_HEALTHY;
 }
 
+/** State for each() of a conductor; its JSON. */
+struct several {
+	const struct command *const *commands;
+	const char *launcher;
+	struct str text;
+	json_t *list;
+	double least_s, most_s;	/* of all together, as far as known */
+	double bytes;		/* from node to node */
+};
+
+#define ALL(member, key, type) FIELD(several, member, key, type, 0, 0, "")
+
+static const struct field head_fields[] = {
+	{ .name = "schema", .kind = FIELD_FORMAT, .min = 1 },
+	ALL(launcher, "launcher", LINK), { 0 }
+};
+
+static const struct field several_fields[] = {
+	{ .name = "schema", .kind = FIELD_FORMAT, .min = 1 },
+	ALL(launcher, "launcher", LINK), ALL(list, "probes", ARRAY),
+	ALL(least_s, "time_least_s", REAL), ALL(most_s, "time_most_s", REAL),
+	ALL(bytes, "bytes", REAL), { 0 }
+};
+
 static int show_one(struct session *s, const struct probe *probe,
 		    const char *launcher, const char *why)
 {
@@ -405,8 +429,8 @@ static int show_one(struct session *s, const struct probe *probe,
 	forecast_make(&s->spec, probe, launcher, PLAN_RANKS, &f);
 	if (s->spec.json) {
 		more = forecast_json(&f);
-		json = json_pack("{s:i, s:s}", "schema", 1, "launcher",
-				 launcher);
+		json = schema_json(head_fields, &(struct several){
+			.launcher = launcher });
 		json_object_update(json, more);
 		json_object_set_new(json, "cheaper", cheaper_json(s, &f));
 		json_object_set_new(json, "tiers", tiers_json(&f));
@@ -432,25 +456,6 @@ static int show_one(struct session *s, const struct probe *probe,
 	forecast_release(&f);
 	return code;
 }
-
-/** State for each() of a conductor; its JSON. */
-struct several {
-	const struct command *const *commands;
-	const char *launcher;
-	struct str text;
-	json_t *list;
-	double least_s, most_s;	/* of all together, as far as known */
-	double bytes;		/* from node to node */
-};
-
-#define ALL(member, key, type) FIELD(several, member, key, type, 0, 0, "")
-
-static const struct field several_fields[] = {
-	{ .name = "schema", .kind = FIELD_FORMAT, .min = 1 },
-	ALL(launcher, "launcher", LINK), ALL(list, "probes", ARRAY),
-	ALL(least_s, "time_least_s", REAL), ALL(most_s, "time_most_s", REAL),
-	ALL(bytes, "bytes", REAL), { 0 }
-};
 
 static void see_step(void *arg, const char *probe, const struct args *line,
 		     const char *why_not)
