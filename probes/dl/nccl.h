@@ -52,8 +52,8 @@ void nccl_torch_version(const char *path, char version[24]);
  */
 size_t nccl_find(const char *root, char path[PATH_MAX]);
 /** The places of nccl_find() in words. */
-#define NCCL_PLACES "the loader's path, $NCCL_HOME, the environment of python3, " \
-		    "conda, HPC SDK, spack, /usr/local and /opt"
+#define NCCL_PLACES "the loader's path, $NCCL_HOME, the environment of " \
+		    "python3, conda, HPC SDK, spack, /usr/local and /opt"
 
 /* ---- nccl ---------------------------------------------------------------- */
 

@@ -69,8 +69,8 @@ static void the_rank_is_named(void **state)
 		  "(step); dumps that do not reach back so far: 0\n" },
 		{ "tensor", "comm_lib_trace_rank_",
 		  "rank 1 never called all_reduce 7 of group a1 at train.py:52 "
-		  "(step), while 1 wait; last call: all_reduce 6 of group a1 at "
-		  "train.py:52 (step)\nflight recorder: rank 1 never called "
+		  "(step), while 1 wait; last call: all_reduce 6 of group a1 at"
+		  " train.py:52 (step)\nflight recorder: rank 1 never called "
 		  "all_reduce 21" },
 		{ "chain", "comm_lib_trace_rank_",
 		  "the end of the chain is rank 2, which waits for nothing, "
@@ -278,8 +278,8 @@ static void a_late_rank_is_named(void **state)
 /* Numbers of every size are what Python reads. */
 static void numbers_are_read(void **state)
 {
-	static const char ops[] = "\x80\2](K\xffM\xff\xffJ\xff\xff\xff\xff\x8a\0"
-				  "\x8a\1\x80\x8a\2\x80\0\x8a\x08\0\0\0\0\0\0\0"
+	static const char ops[] = "\x80\2](K\xffM\xff\xffJ\xff\xff\xff\xff"
+				  "\x8a\0\x8a\1\x80\x8a\2\x80\0\x8a\x08\0\0\0\0\0\0\0"
 				  "\x80" "G?\xf8\0\0\0\0\0\0N\x88\x89" "e.";
 	struct err e = { 0 };
 	json_t *json = json_parse_pickle(ops, sizeof(ops) - 1, &e);
