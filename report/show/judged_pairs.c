@@ -330,13 +330,47 @@ static void add_bad_cells(const struct run *run, const struct verdict *v,
 	}
 }
 
+/** Add the tests of --diagnose; each rate is a bar, the fastest a full one. */
+static void layers_html(const struct run *run, struct str *out)
+{
+	static const struct table_column columns[] = {
+		{ .name = "from" }, { .name = "to" }, { .name = "step" },
+		{ .name = "GB/s", .right = true },
+		{ .name = "expected", .right = true }, { .name = "outcome" },
+		{ .name = "code" }, { .name = "detail" }, { .name = "run" },
+	};
+	struct table t = { .title = "Failed and slow pairs, layer by layer",
+			   .columns = columns,
+			   .n_columns = sizeof(columns) / sizeof(*columns) };
+	double most = 0;	/* of the bars */
+
+	for (size_t i = 0; i < run->n_diagnose; i++) {
+		most = fmax(most, run->diagnose[i].bw_GB_s);
+	}
+	for (size_t i = 0; i < run->n_diagnose; i++) {
+		const struct diagnose_row *r = &run->diagnose[i];
+
+		table_addf(&t, "%s:%lld", r->src_node, (long long)r->src_gpu);
+		table_addf(&t, "%s:%lld", r->dst_node, (long long)r->dst_gpu);
+		table_add(&t, r->step);
+		table_real(&t, 1, r->bw_GB_s);
+		if (r->bw_GB_s > 0) {
+			table_bar(&t, r->bw_GB_s / most);
+		}
+		table_real(&t, 1, r->expected_GB_s);
+		table_add(&t, outcome_name(r->outcome));
+		table_add(&t, r->code);
+		table_add(&t, r->detail);
+		table_add(&t, r->dir);
+	}
+	table_html(&t, "h2", out);
+	table_release(&t);
+}
+
 /** Body for pairs: maps, tests that are not good, the tests of failed pairs row
  *  by row, and the facts on which nodes differ. */
 static void html_pairs(const struct judged *j, const char *dir, struct str *out)
 {
-	static const char *const names[] = {
-		"from", "to", "step", "outcome", "code", "detail", "run", NULL
-	};
 	struct pictures p = { .v = &j->verdict, .drawn = j->drawn,
 			      .out = out };
 	const struct run *run = &j->run;
@@ -360,24 +394,7 @@ static void html_pairs(const struct judged *j, const char *dir, struct str *out)
 		html_element(out, "pre", str_text(&sizes));
 	}
 	str_release(&sizes);
-	if (run->n_diagnose > 0) {
-		html_element(out, "h2", "Failed pairs, layer by layer");
-		html_header_row(names, out);
-	}
-	for (size_t i = 0; i < run->n_diagnose; i++) {
-		const struct diagnose_row *r = &run->diagnose[i];
-		char from[80], to[80];
-
-		snprintf(from, sizeof(from), "%s:%lld", r->src_node,
-			 (long long)r->src_gpu);
-		snprintf(to, sizeof(to), "%s:%lld", r->dst_node,
-			 (long long)r->dst_gpu);
-		html_row((const char *const[]){ from, to, r->step,
-						outcome_name(r->outcome),
-						r->code, r->detail, r->dir,
-						NULL }, out);
-	}
-	str_add(out, run->n_diagnose > 0 ? "</table>\n" : "");
+	layers_html(run, out);
 	html_data(j, out);
 }
 

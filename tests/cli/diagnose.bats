@@ -43,7 +43,7 @@ steps()
 	jq -e '.verdict.findings[0].evidence[0] | contains("the fault is in")' json
 	jq -e '.diagnose | map(select(.step == "verbs")) | length == 2 and
 		all(.outcome == "error" and .code == "drill_dead")' json
-	grep -q 'Failed pairs, layer by layer' run/report.html
+	grep -q 'Failed and slow pairs, layer by layer' run/report.html
 }
 
 @test "the smallest change that mends a pair is named, and the rest left out" {
@@ -89,6 +89,9 @@ steps()
 	[ "$(columns_of kind run/diagnose.csv | grep -c rung)" -eq 9 ]
 	columns_of bw_GB_s run/diagnose.csv | head -n 2 >GB_s
 	awk 'NR == 1 { low = $1 } END { exit !(low < 14 && $1 > 40) }' GB_s
+	# each rate is a bar of the page
+	[ "$(grep -o 'style="--bar:[0-9]*%"' run/report.html | wc -l)" -eq \
+		"$(columns_of bw_GB_s run/diagnose.csv | grep -c .)" ]
 }
 
 @test "a slow pair whose RDMA is slow: no setting is tried" {
