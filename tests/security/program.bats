@@ -23,7 +23,7 @@ workers_are_there()
 @test "the secret of a run is on no command line, and in no environment" {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	printf '%064d' 4711 >secret
-	"$GPUCHECK" p2p --launcher=env --transport=tcp -b 8M -n 500 -o run \
+	"$GPUCHECK" p2p --launcher=env --transport=tcp -b 8M -n 250 -o run \
 		>out 2>&1 3>&- &
 	await 20 test -e run/run.json
 	for r in 0 1; do
@@ -109,7 +109,7 @@ looks()
 run_in()
 {
 	cd "$1" || return 1
-	"$GPUCHECK" p2p --local=2x1 --transport=tcp -b 8M -n 500 \
+	"$GPUCHECK" p2p --local=2x1 --transport=tcp -b 8M -n 250 \
 		-o "$BATS_TEST_TMPDIR/run-${1##*/}" >"$1.out" 2>&1 3>&- &
 	await 20 workers_are_there
 	for pid in $(pgrep -f "$GPUCHECK worker"); do
