@@ -413,11 +413,12 @@ enum ping_event {
 	EVENT_STDIN, EVENT_ECHO, EVENT_OWN, EVENT_TRACE, EVENT_TCP, EVENT_FLOW
 };
 
-/* send.c */
-
-/** Have epoll tell of @fd; 0, or -1 with errno. */
+/** Have epoll tell of @fd (socket.c); 0, or -1 with errno. */
 int ping_watch(struct ping_child *c, int fd, uint32_t events,
 	       enum ping_event kind, uint32_t number);
+
+/* send.c */
+
 /** Choose what is sent, open a socket for every own address. */
 void ping_open_all(struct ping_child *c);
 void ping_close_all(struct ping_child *c);

@@ -54,17 +54,6 @@ static enum ping_method choose_method(const struct ping_child *c,
 	return m;
 }
 
-int ping_watch(struct ping_child *c, int fd, uint32_t events,
-	       enum ping_event kind, uint32_t number)
-{
-	struct epoll_event ev = {
-		.events = events,
-		.data.u64 = (uint64_t)kind << 32 | number,
-	};
-
-	return epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &ev);
-}
-
 void ping_open_all(struct ping_child *c)
 {
 	bool chosen[2] = { false, false };

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <time.h>
@@ -544,4 +545,15 @@ bool ping_socket_bounce(int fd, void *buf, size_t size, struct ping_got *b)
 		b->from = ip_of_sockaddr((struct sockaddr *)&by);
 	}
 	return true;
+}
+
+int ping_watch(struct ping_child *c, int fd, uint32_t events,
+	       enum ping_event kind, uint32_t number)
+{
+	struct epoll_event ev = {
+		.events = events,
+		.data.u64 = (uint64_t)kind << 32 | number,
+	};
+
+	return epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &ev);
 }

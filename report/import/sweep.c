@@ -842,7 +842,8 @@ static int take_line(void *user, const char *line, bool unended, struct err *e)
 	if (is_header(&p->k)) {
 		rc = end_table(p, e);
 		open_table(p);
-	} else if (p->open && !p->ended && (rc = take_row(p, unended, e)) != 0) {
+	} else if (p->open && !p->ended &&
+		   (rc = take_row(p, unended, e)) != 0) {
 		p->fresh = false;
 		rc = rc < 0 ? -1 : 0;
 	} else if (str_starts(body, "Avg bus bandwidth")) {

@@ -498,8 +498,9 @@ static void note_fabrics(const struct run *run, struct str *out)
 	}
 }
 
-/** Return how many UDP ports use each of @links equal links with the probability
- *  @sure, if a hash spreads them evenly: all miss a link with (1 - 1/m)^n. */
+/** Return how many UDP ports use each of @links equal links with the
+ *  probability @sure, if a hash spreads them evenly: all miss a link with
+ *  (1 - 1/m)^n. */
 static double flows_needed(double links, double sure)
 {
 	return ceil(log(1 - pow(sure, 1 / links)) / log((links - 1) / links));

@@ -51,7 +51,7 @@ tasks()
 		>/dev/null 2>&1 || skip "no other user here"
 	limit=(setpriv --reuid=65533 --regid=65533 --clear-groups
 		prlimit --nproc="$1")
-	PASTED=no	# another user's run
+	export PASTED=no	# another user's run
 	chmod o+x "$BATS_RUN_TMPDIR" "${BATS_TEST_TMPDIR%/*}"
 	chmod 777 .
 }

@@ -27,7 +27,7 @@ small_disk()
 	[ "$(id -u)" -eq 0 ] || skip "only root can mount"
 	mkdir disk
 	mount -t tmpfs -o size="$1" tmpfs disk || skip "cannot mount here"
-	PASTED=no	# the disk is unmounted at the end
+	export PASTED=no	# the disk is unmounted at the end
 }
 
 full_disk_is_said()

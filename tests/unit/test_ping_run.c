@@ -79,9 +79,9 @@ static void write_rows(int nodes, word *says)
 
 		if (src != dst && pinglist_has(&list, src - 1, dst - 1)) {
 			fprintf(f, "n%d,rail%d,10.%d.0.%d,n%d,rail%d,10.%d.0.%d"
-				",,icmp,5,%d,,%s,,,%s,,,\n", src, from, from + 1,
-				src, dst, to, to + 1, dst, said ? 0 : 5,
-				said ? "" : "50", said ? said : "ok,,");
+				",,icmp,5,%d,,%s,,,%s,,,\n", src, from,
+				from + 1, src, dst, to, to + 1, dst,
+				said ? 0 : 5, said ? "" : "50", said ? said : "ok,,");
 		}
 	}
 	fclose(f);
