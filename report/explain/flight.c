@@ -652,6 +652,16 @@ static bool add_chain(const struct flight *f, const struct dump *d,
 	int64_t end = follow(f, d, &way, &cycle);
 	const struct dump *last = dump_of(f, end);
 	const bool told = cycle || !last || last->stuck == NONE;
+	struct rank_list silent = { 0 };
+
+	/* a rank without a dump may be the one that did not call */
+	for (int64_t rank, i = 0;
+	     (rank = member_of(f, f->calls[d->stuck].group, (size_t)i)) >= 0;
+	     i++) {
+		if (!dump_of(f, rank)) {
+			add_rank(&silent, rank);
+		}
+	}
 
 	if (told) {
 		str_add(out, FLIGHT_SAYS);
@@ -662,16 +672,20 @@ static bool add_chain(const struct flight *f, const struct dump *d,
 	} else if (cycle) {
 		str_addf(out, "ranks %s wait for each other in ",
 			 str_text(&way.list));
+	} else if (told && silent.n > 0) {
+		str_addf(out, "no dump of rank%s %s, while rank %d waits in ",
+			 s_of(&silent), str_text(&silent.list), d->rank);
 	} else if (told) {
-		str_addf(out, "%s rank %" PRId64 "%s, while rank %d waits in ",
-			 last ? "the end of the chain is" : "no dump of", end,
-			 last ? ", which waits for nothing" : "", d->rank);
+		str_addf(out, "the end of the chain is rank %" PRId64 ", which "
+			 "waits for nothing, while rank %d waits in ", end,
+			 d->rank);
 	}
 	if (told) {
 		add_call(f, d->stuck, out);
 		str_add(out, "\n");
 	}
 	str_release(&way.list);
+	str_release(&silent.list);
 	return told;
 }
 
