@@ -271,7 +271,7 @@ check-all: check
 	@CASES=5000 tests/run verdict
 	@tests/run verdict@san
 	@CASES=all tests/run hostile rdma drill golden robust:place \
-		robust:limits robust:history jobs cli:simulated
+		robust:limits robust:history jobs cli:simulated ping:flows
 	@GRID=all tests/run grid
 	@IMAGE_S=40 tests/run cluster:boot
 	@tests/run lost
