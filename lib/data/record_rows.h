@@ -334,8 +334,7 @@ extern const struct schema schema_step;
 /** One line of diagnose.csv: one pair, failed or slow or compared with that, in
  *  one test of its layers. */
 #define DIAGNOSE_COLUMNS(TEXT, INT, REAL, OUTCOME)                             \
-	INT(src_rank, "one rank of the pair that failed or is slow, or of a " \
-	    "good pair to compare with") \
+	INT(src_rank, "one rank of the pair, bad or good to compare with")     \
 	TEXT(src_node, 64, "its node") \
 	INT(src_gpu, "index of its GPU on the node") \
 	INT(dst_rank, "the other rank") \

@@ -434,8 +434,10 @@ static int take_row(const struct history_row *row, struct store_runs *r,
 			summary_release(&r->runs[i]);
 		}
 		r->n -= gone;
-		memmove(&r->runs[from], &r->runs[from + gone],
-			(r->n - from) * sizeof(*r->runs));
+		if (gone > 0) {
+			memmove(&r->runs[from], &r->runs[from + gone],
+				(r->n - from) * sizeof(*r->runs));
+		}
 		s.place = r->place++;
 		if (!grow_add(&r->runs, &r->n, &s, sizeof(s))) {
 			summary_release(&s);

@@ -581,8 +581,8 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 }
 
 /** Put the published latency of 8 GPUs on each of @nodes nodes into *@l;
- *  returns how it is known.  NCCL's trees pass log2 of the nodes, so that other numbers
- *  of nodes follow from those of one and of two.  NULL: not known. */
+ *  returns how it is known.  NCCL's trees pass log2 of the nodes, so that other
+ *  numbers of nodes follow from those of one and of two.  NULL: not known. */
 static const char *latency_of(const struct expected *x, int64_t nodes,
 			      struct expected_latency *l)
 {

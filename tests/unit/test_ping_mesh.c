@@ -23,7 +23,7 @@ static void header_is_the_contract(void **state)
 			    "src_node,src_if,src_ip,dst_node,dst_if,dst_ip,"
 			    "segment,method,sent,received,rtt_min_us,"
 			    "rtt_avg_us,rtt_max_us,mtu_B,outcome,code,detail,"
-			    "start_utc\n");
+			    "start_utc,flow,flows\n");
 	str_release(&out);
 }
 
