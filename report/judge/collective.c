@@ -341,7 +341,7 @@ static void add_again(const struct run *run, const json_t *parts,
 	str_add(out, TELL_COMMAND);
 	tell_probe(run, "p2p", out);
 	if (!local) {
-		str_addf(out, " -N %d", n);
+		tell_nodes(run, n, out);
 	}
 	str_add(out, " --transport=");
 	str_add_quoted(out, run->transport);
@@ -438,7 +438,8 @@ static void add_compute(const struct run *run, const char *node,
 	}
 	str_add(out, " --compute=60s");
 	if (!tell_is_local(run)) {
-		str_add(out, " -N 1 --nodelist=");
+		tell_nodes(run, 1, out);
+		str_add(out, " --nodelist=");
 		str_add_quoted(out, node);
 	}
 	tell_passed_on(run, out);

@@ -265,7 +265,7 @@ static void add_command(const struct run *run, const char *option,
 	}
 	tell_again(run, nodes, out);
 	if (skip && left > 0) {
-		str_addf(out, " -N %lld", (long long)left);
+		tell_nodes(run, (int)left, out);
 	}
 	str_addf(out, " %s ", option);
 	str_add_quoted(out, str_text(&names));
@@ -418,7 +418,7 @@ static const char *const of_this_run[] = {
 /** Options that do not apply to a single pair. */
 static const char *const of_all_pairs[] = {
 	"transport", "nodes", "pairs", "sample", "quick", "nodelist",
-	"exclude", "diagnose", "jobs", "max-jobs", NULL
+	"exclude", "diagnose", "jobs", "max-jobs", "deadline", NULL
 };
 /** Those that say how to start and on what, whatever the probe. */
 static const char *const of_start[] = {
@@ -560,7 +560,8 @@ bool tell_there(const struct run *run, const char *command, struct str *out)
 		if (names_nodes(run) && !strstr(rest, "--nodelist=")) {
 			hostlist_add(&nodes, run->nodes[0].name,
 				     sizeof(*run->nodes), (size_t)run->n_nodes);
-			str_addf(out, " -N %d --nodelist=", run->n_nodes);
+			tell_nodes(run, run->n_nodes, out);
+			str_add(out, " --nodelist=");
 			str_add_quoted(out, str_text(&nodes));
 		}
 		str_add(out, rest);
@@ -616,6 +617,13 @@ void tell_passed_on(const struct run *run, struct str *out)
 	}
 }
 
+void tell_nodes(const struct run *run, int n, struct str *out)
+{
+	if (!run_option(run, "ssh")) {
+		str_addf(out, " -N %d", n);
+	}
+}
+
 static void add_nodelist(const struct run *run, int src, int dst,
 			 struct str *out)
 {
@@ -639,7 +647,7 @@ void tell_command(const struct run *run, const char *transport, int src,
 	add_start(run, run->probe, NULL, of_all_pairs, out);
 	if (names_nodes(run) &&
 	    run->ranks[src].node == run->ranks[dst].node) {
-		str_add(out, " -N 1");	/* two are the default */
+		tell_nodes(run, 1, out);	/* two are the default */
 	}
 	/* ib has but one that is real, and a log may have one of its own */
 	if (spec_transport_is(transport, run->ports ? XPORT_MODEL : ~0U)) {
@@ -784,7 +792,8 @@ static bool test_other(const struct tell_case *c, const char *which)
 		add_test(c, c->a, which);
 		add_start(c->run, c->run->probe, NULL, of_all_pairs + 1,
 			  c->out);
-		str_add(c->out, " -N 2 --nodelist=");
+		tell_nodes(c->run, 2, c->out);
+		str_add(c->out, " --nodelist=");
 		str_add_quoted(c->out, n->name);
 		str_add(c->out, ",NODE");
 		tell_passed_on(c->run, c->out);

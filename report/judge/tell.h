@@ -79,6 +79,9 @@ void tell_probe(const struct run *run, const char *probe, struct str *out);
  *  nodes of @run.  Returns false, and appends nothing, if it is not of a probe
  *  of gpucheck, or the options of the run are not known. */
 bool tell_there(const struct run *run, const char *command, struct str *out);
+/** Add " -N @n"; nothing if the run had its nodes from --ssh, which does not go
+ *  with it. */
+void tell_nodes(const struct run *run, int n, struct str *out);
 /** The words for Slurm that stood behind "--", as they go to the end. */
 void tell_passed_on(const struct run *run, struct str *out);
 /** "gpucheck p2p --transport=nccl --pairs=n0:1-n1:1 --nodelist=n0,n1": the pair
