@@ -68,6 +68,8 @@ def argv_of(command):
     if words[0] != 'gpucheck' or len(words) < 2 or re.search(
             r'[|;&<>]', re.sub(r"'[^']*'", '', command)):
         return None
+    if '--node' in words:   # a look at this node: there is nothing to plan
+        return words
     if words[1] in MEASURES:
         at = words.index('--') if '--' in words else len(words)
         return words[:at] + ['--dry-run'] + words[at:]
@@ -105,7 +107,7 @@ def wrong(command, env, where, names, now):
     if p.returncode == 3 and ' -N 4 --nodelist=' in command and \
             'and 4 are asked for' in p.stderr:
         return None
-    if p.returncode == 2 or (p.returncode and argv[1] in MEASURES):
+    if p.returncode == 2 or (p.returncode and '--dry-run' in argv):
         return f'exit {p.returncode}: {p.stderr.strip()}'
     return None
 
