@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
 #include "lib/base/err.h"
+#include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/history/history.h"
@@ -23,12 +25,19 @@ struct asked {
 	struct str part;	/* "" = none */
 	struct store_runs runs;
 	struct history h;
+	struct coverage c;	/* of --coverage */
 };
 
 static int read_runs(const struct session *s, struct asked *a, struct err *e)
 {
-	if (store_read(a->dir, (size_t)s->spec.last, s->spec.drills, &a->runs,
-		       e) < 0) {
+	const size_t last = s->spec.coverage ? STORE_RUNS :
+					       (size_t)s->spec.last;
+	const bool typed = s->spec.nodelist[0] != '\0';
+	char **nodes;
+	size_t n = 0;
+	int rc;
+
+	if (store_read(a->dir, last, s->spec.drills, &a->runs, e) < 0) {
 		return err_hint(e, "runs with --history make it; --history=DIR "
 				   "names another one");
 	}
@@ -38,6 +47,13 @@ static int read_runs(const struct session *s, struct asked *a, struct err *e)
 	if (a->runs.old > 0 && a->runs.n == 0) {
 		talk_hint("\"gpucheck history --convert=%s\" takes in the %zu "
 			  "runs of an earlier version", a->dir, a->runs.old);
+	}
+	if (s->spec.coverage) {
+		nodes = typed ? hostlist_expand(s->spec.nodelist, &n, e) : NULL;
+		rc = typed && !nodes ? -1 :
+		     coverage_make(a->runs.runs, a->runs.n, nodes, n, &a->c, e);
+		hostlist_free(nodes, n);
+		return rc;
 	}
 	if (history_make(a->runs.runs, a->runs.n, &a->h) < 0) {
 		return err_set(e, 0, "no memory for the history");
@@ -102,14 +118,22 @@ static void show(const struct session *s, const struct asked *a)
 	};
 	json_t *json;
 
-	if (s->spec.json) {
-		json = history_json(&a->h);
+	if (s->spec.coverage && !s->spec.json && !s->spec.csv) {
+		coverage_words(&a->c, time(NULL), &w);
+		screen_print(&text, stdout);
+	} else if (s->spec.json) {
+		json = s->spec.coverage ? coverage_json(&a->c) :
+					  history_json(&a->h);
 		json_print(json, stdout,
 			   JSON_INDENT(1) | JSON_REAL_PRECISION(6));
 		putchar('\n');
 		json_decref(json);
 	} else if (s->spec.csv) {
-		history_csv(&a->h, &text);
+		if (s->spec.coverage) {
+			coverage_csv(&a->c, &text);
+		} else {
+			history_csv(&a->h, &text);
+		}
 		fputs(str_text(&text), stdout);
 	} else if (!s->spec.quiet) {
 		history_words(&a->h, &w);
@@ -165,6 +189,7 @@ static int run_history(struct session *s)
 		code = draw(s, &a, &e);
 		code = code ? talk_fail(&e, code) : code;
 	}
+	coverage_release(&a.c);
 	history_release(&a.h);
 	store_release(&a.runs);
 	str_release(&a.part);
@@ -175,6 +200,7 @@ static const char *const examples[] = {
 	"gpucheck history",
 	"gpucheck history n7 NIC 2",
 	"gpucheck history -o page n7",
+	"gpucheck history --coverage --nodelist='gpu[001-128]'",
 	"gpucheck history --json --last=500 | jq '.nodes[] | select(.lemon)'",
 	"gpucheck history --convert=OLD --history=/shared/gpucheck/history",
 	NULL

@@ -389,6 +389,13 @@ static int run_pairs(struct session *s)
 	if (s->spec.explain_nics) {
 		return explain_nics(s);
 	}
+	if (s->spec.stale) {
+		const int code = stale_choose(s);
+
+		if (code != CODE_HEALTHY || s->plan) {
+			return code;
+		}
+	}
 	return s->spec.resume[0] ? resume_main(s, s->argv[1]) :
 	       s->spec.jobs	 ? jobs_main(s, s->argv[1], check) :
 	       s->spec.retest[0] ? retest_main(s, s->argv[1], check, c) :

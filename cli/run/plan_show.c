@@ -2,13 +2,17 @@
 /* Output of "gpucheck plan" and --dry-run. */
 #include "cli/run/probe_run.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/front/options.h"
+#include "cli/front/show.h"
 #include "cli/front/talk.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
@@ -18,7 +22,9 @@
 #include "lib/data/schema.h"
 #include "probes/ping/ping.h"
 #include "report/base/wrap.h"
+#include "report/history/history.h"
 #include "sbatch/launcher.h"
+#include "sbatch/slurm_lanes.h"
 
 /* ---- plan words ---------------------------------------------------------- */
 
@@ -549,6 +555,164 @@ static int show_all(const struct session *s, const struct conductor *c,
 	str_release(&all.text);
 	return code;
 }
+
+/* ---- --stale ------------------------------------------------------------- */
+
+/** The nodes of a cluster, and those of its next small job. */
+struct stale {
+	struct store_runs runs;
+	struct coverage c;
+	struct slurm_lane_nodes slurm;
+	char **names;		/* NULL: those of the history */
+	bool *idle;		/* of each node of c, as Slurm says; NULL: not
+				 * known */
+	size_t n_names, n_idle, k;
+	char dir[PATH_MAX];	/* of the history */
+};
+
+#define STALE(member, key, type) FIELD(stale, member, key, type, 0, 0, "")
+
+static const struct field stale_fields[] = {
+	{ .name = "schema", .kind = FIELD_FORMAT, .min = 1 },
+	STALE(c.n, "nodes", INT), STALE(n_idle, "idle", INT),
+	STALE(c.pairs, "pairs", INT), STALE(c.never, "never", INT),
+	FIELD(stale, c.oldest_utc, "oldest_utc", LINK, 0, 0, "",
+	      .optional = FIELD_NULL),
+	STALE(c.next.data, "nodelist", LINK),
+	STALE(k, "nodes_of_job", INT), STALE(c.next_first, "first_tests", INT),
+	FIELD(stale, c.nights, "nights", INT, 1, INT64_MAX, "",
+	      .optional = FIELD_NULL),
+	FIELD(stale, c.until_tested, "nights_until_tested", INT, 1,
+	      INT64_MAX, "", .optional = FIELD_NULL),
+	STALE(c.nights_least, "nights_least", INT), { 0 }
+};
+
+/** Read the nodes that Slurm has, or --nodelist without Slurm, and the history
+ *  of their pairs; with @e: an exit code. */
+static int stale_read(const struct session *s, struct stale *t, struct err *e)
+{
+	const char *list = s->spec.nodelist;
+	const bool slurm = slurm_lane_nodes(&s->spec, s->extra, &t->slurm,
+					    NULL) == 0 && t->slurm.n > 0;
+
+	if (slurm) {
+		t->names = calloc(t->slurm.n, sizeof(*t->names));
+	} else if (list[0]) {
+		t->names = hostlist_expand(list, &t->n_names, e);
+	}
+	for (size_t i = 0; slurm && t->names && i < t->slurm.n; i++) {
+		if (!slurm_lane_is_down(t->slurm.list[i].state)) {
+			t->names[t->n_names++] =
+				strdup(t->slurm.list[i].name);
+		}
+	}
+	if (((slurm || list[0]) && !t->names) ||
+	    history_dir(s->spec.history, !s->plan, t->dir, e) < 0 ||
+	    (store_read(t->dir, STORE_RUNS, false, &t->runs, e) < 0 &&
+	     e->code != ENOENT) ||
+	    coverage_make(t->runs.runs, t->runs.n, t->names, t->n_names, &t->c,
+			  e) < 0) {
+		return CODE_UNABLE;
+	}
+	t->idle = slurm ? calloc(t->c.n + 1, sizeof(*t->idle)) : NULL;
+	t->n_idle = t->idle ? 0 : t->c.n;
+	for (size_t i = 0; t->idle && i < t->c.n; i++) {
+		for (size_t k = 0; k < t->slurm.n && !t->idle[i]; k++) {
+			t->idle[i] = str_starts(t->slurm.list[k].state,
+						"idle") &&
+				     strcmp(t->slurm.list[k].name,
+					    t->c.names[i]) == 0;
+		}
+		t->n_idle += t->idle[i];
+	}
+	return CODE_HEALTHY;
+}
+
+static void stale_words(const struct stale *t, int64_t now_s, struct str *out)
+{
+	struct str note = STR_INIT, nodes = STR_INIT;
+
+	hostlist_shorten(&nodes, str_text(&t->c.next));
+	str_addf(out, "--stale: nodes that have not been tested together for "
+		 "the longest time\nhistory: %s\n\n", t->dir);
+	str_addf(&note, "%s of them are idle", UNITS_COUNT(t->n_idle));
+	add_count(out, "nodes", (int64_t)t->c.n,
+		  t->idle ? str_text(&note) : "Slurm was not asked");
+	str_reset(&note);
+	str_addf(&note, "%s never tested", UNITS_COUNT(t->c.never));
+	if (t->c.oldest_utc) {
+		str_addf(&note, ", the oldest test is %" PRId64 " days old",
+			 (now_s - t->c.oldest_s) / (24 * 3600));
+	}
+	add_count(out, "node pairs", (int64_t)t->c.pairs, str_text(&note));
+	str_reset(&note);
+	str_addf(&note, "nodes, %s of their pairs never tested",
+		 UNITS_COUNT(t->c.next_first));
+	add_count(out, "next job", (int64_t)t->k, str_text(&note));
+	str_reset(&note);
+	str_addf(&note, "jobs of %zu nodes retest all pairs (no fewer than "
+		 "%zu)", t->k, t->c.nights_least);
+	add_count(out, "nights", (int64_t)t->c.nights, str_text(&note));
+	if (t->c.until_tested > 0) {
+		add_count(out, "", (int64_t)t->c.until_tested,
+			  "until each pair has been tested once");
+	}
+	str_addf(out, "\n  --nodelist=%s\n\nThe same command without "
+		 "\"plan\" tests these nodes, and adds to the history.\n",
+		 str_text(&nodes));
+	str_release(&note);
+	str_release(&nodes);
+}
+
+int stale_choose(struct session *s)
+{
+	struct stale t = { .k = (size_t)s->spec.nodes };
+	struct str out = STR_INIT;
+	const int64_t now_s = time(NULL);
+	struct err e = { 0 };
+	int code = spec_check(&s->spec, &e) < 0 || s->spec.nodes < 2 ?
+			   CODE_USAGE : stale_read(s, &t, &e);
+
+	if (code == CODE_USAGE && !e.text[0]) {
+		err_set(&e, 0, "--stale needs the number of nodes per job, at "
+			"least -N 2");
+	} else if (code == CODE_HEALTHY && t.n_idle < 2) {
+		code = CODE_UNABLE;
+		err_set(&e, 0, "--stale finds %zu idle nodes of %zu",
+			t.n_idle, t.c.n);
+		err_hint(&e, t.c.n > 0 ? "sinfo shows the state of the nodes" :
+			 "--nodelist names nodes that the history does not "
+			 "know yet");
+	}
+	t.k = t.k < t.n_idle ? t.k : t.n_idle;
+	if (code == CODE_HEALTHY &&
+	    coverage_next(&t.c, t.idle, t.k, now_s, s->plan) < 0) {
+		code = CODE_UNABLE;
+		err_set(&e, 0, "no memory for the pairs of nodes");
+	}
+	if (code == CODE_HEALTHY && !s->plan) {
+		hostlist_shorten(&out, str_text(&t.c.next));
+		talk("--stale: %zu nodes, %s", t.k, str_text(&out));
+		STR_COPY(s->spec.nodelist, str_text(&out));
+		STR_COPY(s->spec.history, t.dir);
+		s->spec.exclude[0] = '\0';
+		s->spec.nodes = (int64_t)t.k;
+	} else if (code == CODE_HEALTHY && s->spec.json) {
+		code = print_json(schema_json(stale_fields, &t));
+	} else if (code == CODE_HEALTHY && !s->spec.quiet) {
+		stale_words(&t, now_s, &out);
+		screen_print(&out, stdout);
+	}
+	hostlist_free(t.names, t.n_names);
+	str_release(&out);
+	coverage_release(&t.c);
+	store_release(&t.runs);
+	free(t.slurm.list);
+	free(t.idle);
+	return code != CODE_HEALTHY && e.text[0] ? talk_fail(&e, code) : code;
+}
+
+/* ---- the launcher -------------------------------------------------------- */
 
 int plan_show(struct session *s, const char *probe,
 	      const struct conductor *c)

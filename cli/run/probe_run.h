@@ -162,6 +162,14 @@ int conduct_main(const char *dir, const struct command *const *commands,
 /* ---- plan ---------------------------------------------------------------- */
 
 /**
+ * --stale: choose the -N idle nodes whose pairs were tested least recently, by
+ * the history.  For a run, sets --nodelist and --history of @s; for "gpucheck
+ * plan" prints them, with the number of such jobs that test all pairs.
+ * Returns an enum exit_code, after a message if that is not 0.
+ */
+int stale_choose(struct session *s);
+
+/**
  * "gpucheck plan": what a run of @probe with the checked options of @s would
  * be, on stdout, as words or with --json as an object.  Starts, writes and
  * submits nothing.

@@ -146,6 +146,10 @@ const struct spec_clash spec_clashes[] = {
 	{ .options = { "sample", "quick", "time-budget", "retest", "jobs" },
 	  .text = "--jobs=pairs measures all pairs: it cannot be used with "
 		  "--sample, --quick, --time-budget or --retest" },
+	{ .options = { "local", "jobs", "resume", "retest", "stale" },
+	  .text = "--stale chooses nodes of a cluster for a new run of one "
+		  "job: it cannot be used with --local, --jobs, --resume or "
+		  "--retest" },
 	{ .options = { "max-jobs" }, .holds = has_one_job,
 	  .text = "--max-jobs needs --jobs=pairs" },
 	{ .options = { "deadline" }, .holds = has_one_job,

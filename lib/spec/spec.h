@@ -146,6 +146,7 @@ struct spec {
 	/* ping */
 	bool cross;		/* between segments too */
 	bool all_pairs;		/* of nodes, however many there are */
+	bool stale;		/* the nodes tested together least recently */
 	char method[16];	/* auto icmp icmp_raw udp */
 	char tcp[16];		/* port, or auto; "" = no TCP */
 	int64_t count;		/* probes a path; 0 = 5, of TCP 1 */
@@ -190,6 +191,7 @@ struct spec {
 				 * none is kept */
 	int64_t last;		/* so many runs of it; 100 */
 	bool drills;		/* with those that say nothing of machines */
+	bool coverage;		/* which pairs of nodes were tested when */
 	char convert[PATH_MAX];	/* history of an earlier version; "" = none */
 	char metrics[PATH_MAX];	/* file for the monitoring; "-" = stdout */
 	/* watch */

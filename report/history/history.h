@@ -292,4 +292,66 @@ int history_draw(const char *dir, const struct history *h, struct err *e);
  *  or -1 with @e. */
 int history_page(const char *dir, const struct history *h, struct err *e);
 
+/* ---- coverage ------------------------------------------------------------ */
+
+/** A node, and nodes that it was never tested with. */
+struct coverage_gap {
+	const char *node;	/* borrowed from coverage.names */
+	char *with;		/* host list */
+	size_t n;		/* names in it */
+};
+
+/** The last test of each pair of nodes. */
+struct coverage {
+	const struct summary *runs;	/* by time; borrowed */
+	size_t n_runs;
+	char (*names)[SUMMARY_NODE];	/* of the nodes, sorted */
+	size_t n;
+	uint32_t *last;		/* n x n: the last run that tested the pair, as
+				 * its index + 1; 0 = never */
+	uint64_t pairs, never;
+	struct coverage_gap *gaps;	/* have all pairs never tested, once */
+	size_t n_gaps;
+	/* the pair whose last test is the oldest; NULL without any test */
+	const char *old_node, *old_peer, *oldest_utc;
+	int64_t oldest_s;	/* the same time, since 1970 */
+	/* by coverage_next(): */
+	struct str next;	/* nodes of the next job, with commas */
+	uint64_t next_first;	/* never tested pairs that it tests */
+	size_t nights;		/* jobs until each pair has been tested once
+				 * more, if any nodes are free each night;
+				 * 0 = not counted, or too many for that */
+	size_t until_tested;	/* jobs until no pair is untested; 0 = as for
+				 * nights, or every pair has been tested */
+	size_t nights_least;	/* fewer jobs than this cannot suffice */
+};
+
+/**
+ * Find when each pair of nodes was last tested, by @n_runs runs sorted by time,
+ * which outlive @c; a ping is not a test.  The nodes are @nodes, or if that is
+ * NULL those of the runs, without pretend nodes.  Returns 0, or -1 with @e (no
+ * memory, more than SPEC_MAX_NODES); coverage_release() frees, also then.
+ */
+int coverage_make(const struct summary *runs, size_t n_runs,
+		  char *const nodes[], size_t n_nodes, struct coverage *c,
+		  struct err *e);
+void coverage_release(struct coverage *c);
+
+/** Count, map and gaps for a screen of @w, at the time @now_s since 1970. */
+void coverage_words(const struct coverage *c, int64_t now_s,
+		    const struct wrap *w);
+/** NULL without memory. */
+json_t *coverage_json(const struct coverage *c);
+/** A line a pair, with a header. */
+void coverage_csv(const struct coverage *c, struct str *out);
+
+/**
+ * Choose @k of the nodes, at least 2, whose pairs were tested least recently,
+ * among those for which @free_nodes is true (NULL: all), of which there are @k;
+ * with @count count the jobs of @k nodes that such choices need.  Sets the last
+ * members of @c.  Returns 0, or -1 without memory.
+ */
+int coverage_next(struct coverage *c, const bool *free_nodes, size_t k,
+		  int64_t now_s, bool count);
+
 #endif

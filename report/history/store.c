@@ -413,6 +413,29 @@ static int read_finding(const struct history_row *row, struct summary *s,
 	       err_set(e, 0, "a finding without a kind, or too many");
 }
 
+/** Nodes that the last node of @s was tested with. */
+static int read_pairs(const struct history_row *row, struct summary *s,
+		      struct err *e)
+{
+	struct summary_node *n = s->n_nodes > 0 ? &s->nodes[s->n_nodes - 1] :
+						  NULL;
+	struct str list = STR_INIT;
+
+	if (!n || strcmp(n->name, row->node) != 0) {
+		return err_set(e, 0, "pairs of a node that the line before "
+				     "does not have");
+	}
+	str_addf(&list, "%s%s%s", n->tested_with ? n->tested_with : "",
+		 n->tested_with ? "\n" : "", row->tested_with);
+	if (list.failed) {
+		str_release(&list);
+		return err_set(e, ENOMEM, "no memory");
+	}
+	free(n->tested_with);
+	n->tested_with = list.data;
+	return 0;
+}
+
 /** Add what @row says to @r, whose last run it is about.  -1 with @e: it is no
  *  line of a history. */
 static int take_row(const struct history_row *row, struct store_runs *r,
@@ -452,7 +475,8 @@ static int take_row(const struct history_row *row, struct store_runs *r,
 	return strcmp(row->line, HISTORY_NODE) == 0 ? read_node(row, last, e) :
 	       strcmp(row->line, HISTORY_FINDING) == 0 ?
 		       read_finding(row, last, e) :
-	       strcmp(row->line, HISTORY_PAIRS) == 0 ? 0 :
+	       strcmp(row->line, HISTORY_PAIRS) == 0 ?
+		       read_pairs(row, last, e) :
 	       err_set(e, 0, "'%s' is not a kind of line", row->line);
 }
 

@@ -290,3 +290,49 @@ field()
 	[ "$(field inter_GB_s past/history-*.csv | wc -l)" -eq 1 ]
 	[ "$(field node past/history-*.csv | sort -u | xargs)" = 'n0 n1' ]
 }
+
+# pairs DAY NODES: a run of two nodes that were tested together.
+pairs()
+{
+	local id start
+	mkdir -p past
+	id=$(printf %08x "$1")
+	start=$(date -u -d "2026-01-01 $1 days" +%Y-%m-%dT09:15:02.000Z)
+	[ -e past/history-7.csv ] || header >past/history-7.csv
+	cat >>past/history-7.csv <<-EOT
+	run,$id,p2p,,pass,$start,,0,0,nccl,nic,67108864,2,2,45,,,,,,,,,,,,,,,,.
+	node,$id,,,tested,,,,,,,,,,,,,,$2,45,,,,,,,,,,,.
+	pairs,$id,,,,,,,,,,,,,,,,,$2,,,,$3,,,,,,,,.
+	node,$id,,,tested,,,,,,,,,,,,,,$3,45,,,,,,,,,,,.
+	EOT
+}
+
+@test "pairs of nodes that were never tested, and the job that tests them" {
+	pairs 0 n0 n1
+	pairs 3 n2 n3
+	run_p history --history=past --coverage
+	[ "$status" -eq 0 ]
+	grep -q '^4 nodes in 2 runs: 2 of 6 pairs' <<<"$output"
+	grep -q '^n0 with n\[2,3\]$' <<<"$output"
+	run_p history --history=past --coverage --json
+	[ "$(jq -c '[.pairs, .never, .oldest_node]' <<<"$output")" = \
+		'[6,4,"n0"]' ]
+	run_p history --history=past --coverage --csv --nodelist=n0,n1
+	[ "$(cut -d, -f1,2,4 <<<"$output" | tail -1)" = n0,n1,00000000 ]
+	# of three nodes one pair was tested
+	printf '#!/bin/sh\necho "$*" >>asked\n%s\n' \
+		'printf "%s|a*|%s||none\n" n0 idle n1 idle n2 idle n3 alloc' \
+		>sinfo
+	chmod +x sinfo
+	PATH=$PWD:$PATH run_p plan p2p -N 2 --stale --history=past --json
+	[ "$status" -eq 0 ]
+	[ "$(jq -c '[.nodes, .idle, .nodelist, .nights_until_tested, .nights]' \
+		<<<"$output")" = '[4,3,"n0,n2",4,6]' ]
+	PATH=$PWD:$PATH run_p p2p -N 2 --stale --history=past --dry-run \
+		--launcher=sbatch
+	grep -q "submitted with: .*--nodelist=n\[0,2\]" <<<"$output"
+	run_p plan p2p --stale
+	fails 2 'at least -N 2'
+	run_p p2p --local=2x2 --transport=sim --stale
+	fails 2 'cannot be used with --local'
+}

@@ -16,6 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct store_runs r = { 0 };
 	struct summary old;
 	struct history h;
+	struct coverage c;
 	struct err e;
 	FILE *f;
 
@@ -30,6 +31,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		h.dir = "d";
 		h.verbose = true;
 		history_words(&h, &w);
+		if (coverage_make(r.runs, r.n, NULL, 0, &c, &e) == 0) {
+			coverage_words(&c, 1800000000, &w);
+			json_decref(coverage_json(&c));
+			coverage_csv(&c, &text);
+		}
+		if (c.n >= 2 && c.n <= 64) {
+			coverage_next(&c, NULL, 2, 1800000000, true);
+		}
+		coverage_release(&c);
 		history_csv(&h, &text);
 		json_decref(history_json(&h));
 		history_release(&h);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "lib/data/record_rows.h"
 #include "report/history/history.h"
@@ -605,6 +606,120 @@ static void rows_and_back(void **state)
 	assert_int_equal(tree_remove(p.dir), 0);
 }
 
+/** Add a run on day @day that tested node 0 of @list with its other nodes. */
+static void append_pairs(struct place *p, int day, const char *probe,
+			 const char *first, const char *others)
+{
+	struct summary s = make_run(day, "", 45);
+	struct err e;
+
+	STR_COPY(s.probe, probe);
+	STR_COPY(s.nodes[0].name, first);
+	s.nodes[0].tested_with = strdup(others);
+	assert_int_equal(store_append(p->dir, &s, 1, &e), 0);
+	summary_release(&s);
+}
+
+static void the_last_test_of_each_pair_is_known(void **state)
+{
+	size_t n_nodes;
+	char **nodes = hostlist_expand("n[4,0-3]", &n_nodes, NULL);
+	const bool idle[] = { true, false, false, true, true };
+	struct place p = make_place();
+	struct str text = STR_INIT;
+	const struct wrap w = { .out = &text, .width = 80 };
+	struct store_runs r;
+	struct coverage c;
+	struct err e;
+	int64_t now_s;
+
+	(void)state;
+	append_pairs(&p, 0, "p2p", "n0", "n[1,2]");
+	append_pairs(&p, 8, "p2p", "n0", "n1\nn3");
+	append_pairs(&p, 9, "ping", "n2", "n3");	/* tests no path */
+	append_pairs(&p, 10, "ib", "n1", "n[2,3");	/* no list */
+	r = read_place(&p);
+	assert_int_equal(coverage_make(r.runs, r.n, NULL, 0, &c, &e), 0);
+	assert_int_equal(c.n, 2);	/* that runs say they had */
+	coverage_release(&c);
+	assert_int_equal(coverage_make(r.runs, r.n, nodes, n_nodes, &c,
+				       &e), 0);
+	assert_int_equal(c.pairs, 10);
+	assert_int_equal(c.never, 7);
+	assert_string_equal(c.old_node, "n0");
+	assert_string_equal(c.old_peer, "n2");
+	assert_int_equal(c.oldest_s, r.runs[0].started_s);
+	assert_string_equal(c.gaps[0].node, "n4");
+	assert_string_equal(c.gaps[0].with, "n[0-3]");
+	now_s = c.oldest_s + 15 * 24 * 3600;
+	coverage_words(&c, now_s, &w);
+	assert_non_null(strstr(str_text(&text), "\nn0                121!\n"));
+	assert_non_null(strstr(str_text(&text), "\nn1               1 !!!\n"));
+	/* n0 alone was tested with others */
+	assert_int_equal(coverage_next(&c, NULL, 3, now_s, true), 0);
+	assert_string_equal(str_text(&c.next), "n1,n2,n4");
+	assert_int_equal(c.next_first, 3);
+	str_reset(&c.next);
+	assert_int_equal(coverage_next(&c, idle, 2, now_s, true), 0);
+	assert_string_equal(str_text(&c.next), "n3,n4");
+	str_release(&text);
+	coverage_release(&c);
+	hostlist_free(nodes, n_nodes);
+	store_release(&r);
+	assert_int_equal(tree_remove(p.dir), 0);
+}
+
+static void jobs_of_a_few_nodes_test_all_pairs(void **state)
+{
+	static const size_t sizes[][2] = { { 2, 2 }, { 7, 3 }, { 24, 6 },
+					   { 9, 9 } };
+	size_t n_names;
+	char **names = hostlist_expand("n[0-23]", &n_names, NULL);
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		const size_t n = sizes[i][0], k = sizes[i][1];
+		struct summary runs[200] = { 0 };
+		size_t made = 0, told = 0;
+		bool done = false;
+
+		/* take the proposed jobs: after as many as were said, and not
+		 * before, each pair has been tested */
+		while (!done) {
+			struct coverage c;
+			struct err e;
+
+			assert_int_equal(coverage_make(runs, made, names, n,
+						       &c, &e), 0);
+			assert_int_equal(coverage_next(&c, NULL, k, 86400,
+						       true), 0);
+			told = made == 0 ? c.until_tested : told;
+			assert_true(told >= c.nights_least);
+			done = c.never == 0;
+			assert_int_equal(done, made == told);
+			runs[made].nodes = calloc(k, sizeof(*runs->nodes));
+			runs[made].n_nodes = k;
+			for (char *at = c.next.data; at && *at; ) {
+				struct summary_node *to = runs[made].nodes;
+				const size_t len = strcspn(at, ",");
+
+				for (; to->name[0]; to++) {
+				}
+				snprintf(to->name, SUMMARY_NODE, "%.*s",
+					 (int)len, at);
+				to->tested_with = strdup(at);
+				at += len + (at[len] == ',');
+			}
+			made++;
+			coverage_release(&c);
+		}
+		while (made > 0) {
+			summary_release(&runs[--made]);
+		}
+	}
+	hostlist_free(names, n_names);
+}
+
 static void a_run_counts_once_and_drills_do_not(void **state)
 {
 	struct place p = make_place();
@@ -891,6 +1006,8 @@ int main(void)
 			what_has_no_level_is_good_where_it_is_not_found),
 		cmocka_unit_test(the_words_fit_80_columns),
 		cmocka_unit_test(rows_and_back),
+		cmocka_unit_test(the_last_test_of_each_pair_is_known),
+		cmocka_unit_test(jobs_of_a_few_nodes_test_all_pairs),
 		cmocka_unit_test(a_run_counts_once_and_drills_do_not),
 		cmocka_unit_test(lines_that_are_none_are_counted),
 		cmocka_unit_test(a_cut_loses_the_line_that_it_tears),
