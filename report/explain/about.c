@@ -160,7 +160,8 @@ static void find_time(const char *line, struct about *a)
 	for (const char *at = line; *at && at < line + TIME_MAX; at++) {
 		bool word = isalnum((unsigned char)*at);
 
-		if (word && !in_word && take_time(at, a)) {
+		if (word && !in_word && !islower((unsigned char)*at) &&
+		    take_time(at, a)) {
 			return;
 		}
 		in_word = word;
@@ -357,11 +358,14 @@ static void find_rank(const char *line, struct about *a)
 
 void about_copy(const char *line, size_t len, char nul, char *to, size_t size)
 {
+	char *at = to;
+
 	len = len < size ? len : size - 1;
-	for (size_t i = 0; i < len; i++) {
-		to[i] = line[i] ? line[i] : nul;
-	}
+	memcpy(to, line, len);
 	to[len] = '\0';
+	while (nul && (at = memchr(at, '\0', (size_t)(to + len - at)))) {
+		*at = nul;
+	}
 }
 
 void about_line(const char *line, size_t len, struct about *a)

@@ -78,15 +78,12 @@ static bool find_group(const char *line, char group[24])
 void works_line(struct works *w, const char *line, size_t len, int rank)
 {
 	char copy[LINE_MAX_LEN + 1], group[24];
-	long waits, enqueued, ranks;
+	long waits, enqueued;
 	bool joined;
 	const char *at;
 	struct work *x;
 
 	about_copy(line, len, ' ', copy, sizeof(copy));
-	ranks = number_behind(copy, " nranks ");
-	w->ranks = ranks > w->ranks && ranks < WORKS_MAX ? (int)ranks :
-							   w->ranks;
 	/* "Ranks 4, 5 failed to pass", "[missing ranks: 0, 2]" */
 	at = strstr(copy, "[missing ranks: ");
 	at = at ? at + 16 : strstr(copy, "]: Ranks ");
@@ -397,19 +394,22 @@ static void add_mark(struct explain *x, const char *line, size_t len)
 	const char *at;
 	int all;
 
-	about_nccl(line, len, &a);
-	works_line(&x->works, line, len, -1);
 	about_copy(line, len, '\0', copy, sizeof(copy));
 	at = strstr(copy, " rank ");
-	if (x->n_places < PLACES_MAX && at &&
+	if (x->n_places == PLACES_MAX || !at ||
 	    sscanf(at, " rank %7d nranks %7d cudaDev %*d nvmlDev %4d busId %8lx",
-		   &new.rank, &all, &new.gpu, &id) == 4) {
-		STR_COPY(new.host, a.host);
-		/* 9b000 is 0000:9b:00 */
-		snprintf(new.bus, sizeof(new.bus), "%04lx:%02lx:%02lx",
-			 id >> 20 & 0xffff, id >> 12 & 0xff, id >> 4 & 0xff);
-		grow_add(&x->places, &x->n_places, &new, sizeof(new));
+		   &new.rank, &all, &new.gpu, &id) != 4) {
+		return;
 	}
+	if (all > x->works.ranks && all < WORKS_MAX) {
+		x->works.ranks = all;
+	}
+	about_nccl(line, len, &a);
+	STR_COPY(new.host, a.host);
+	/* 9b000 is 0000:9b:00 */
+	snprintf(new.bus, sizeof(new.bus), "%04lx:%02lx:%02lx",
+		 id >> 20 & 0xffff, id >> 12 & 0xff, id >> 4 & 0xff);
+	grow_add(&x->places, &x->n_places, &new, sizeof(new));
 }
 
 static void copy_text(struct met *m, const char *line, size_t len)
@@ -497,8 +497,8 @@ void explain_feed(struct explain *x, const char *text, size_t len)
 
 	x->text = x->counted = text;
 	x->end = text + len;
-	/* symptom_match_any() handles further symptoms of a line, so that every
-	 * line is scanned twice at most */
+	/* symptom_match_any() goes on where the first one is, so that most of a
+	 * line is scanned once */
 	while (x->symptoms->n_matches &&
 	       (p = literals_find(l, text, p, x->end, NULL, NULL))) {
 		const struct symptom *s;
@@ -507,7 +507,8 @@ void explain_feed(struct explain *x, const char *text, size_t len)
 		from = from ? from + 1 : text;
 		end = end_of_line(x, p);
 		end -= end > from && end[-1] == '\r';
-		s = symptom_match_any(x->symptoms, from, (size_t)(end - from));
+		s = symptom_match_any(x->symptoms, from, (size_t)(end - from),
+				      p - LITERALS_STEP);
 		if (s && s->effect == EFFECT_UNKNOWN) {
 			add_unknown(x, from, (size_t)(end - from));
 		} else if (s && s->effect == EFFECT_MARK) {

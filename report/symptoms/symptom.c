@@ -484,7 +484,7 @@ static void try_match(void *user, size_t number)
 
 static const struct symptom *match_some(const struct symptoms *s,
 					const char *line, size_t len,
-					bool faults)
+					const char *p, bool faults)
 {
 	uint64_t tried[SYMPTOMS_MAX * SYMPTOM_MATCHES / 64 + 1];
 	struct symptom_matching m = {
@@ -492,7 +492,7 @@ static const struct symptom *match_some(const struct symptoms *s,
 		.best = s->n_matches, .tried = tried,
 	};
 	const struct symptom *x, *of_number = NULL;
-	const char *p = line, *end = line + len;
+	const char *end = line + len;
 	char digits[8] = "";
 
 	memset(tried, 0, (s->n_matches / 64 + 1) * sizeof(*tried));
@@ -517,15 +517,16 @@ static const struct symptom *match_some(const struct symptoms *s,
 }
 
 const struct symptom *symptom_match_any(const struct symptoms *s,
-					const char *line, size_t len)
+					const char *line, size_t len,
+					const char *from)
 {
-	return match_some(s, line, len, false);
+	return match_some(s, line, len, from, false);
 }
 
 const struct symptom *symptom_match(const struct symptoms *s, const char *line,
 				    size_t len)
 {
-	const struct symptom *x = symptom_match_any(s, line, len);
+	const struct symptom *x = symptom_match_any(s, line, len, line);
 
 	return x && x->effect <= EFFECT_FACT ? x : NULL;
 }
@@ -542,7 +543,7 @@ const char *symptom_refine(const char *code, const char *detail)
 	const struct symptoms *all = symptoms_builtin();
 	/* beside it, a row has NCCL's "unhandled system error" */
 	const struct symptom *said = match_some(all, detail, strlen(detail),
-						true);
+						detail, true);
 	const struct symptom *own = symptom_find(all, code);
 	bool telling = limit_is(code) || (own && own->n_matches > 0 &&
 					  own->effect == EFFECT_FAULT);

@@ -12,38 +12,44 @@
 /* ---- literals ------------------------------------------------------------ */
 
 /**
- * Many byte strings looked for at once: three bytes of each, those that are
- * rare in logs, are hashed, and a bit says whether any string has the three
- * bytes at hand.  A log of 500 MB goes through "explain" at 215 to 290 MB/s
- * where the automaton of Aho and Corasick, three times the code, makes 380 to
- * 590, and one POSIX regular expression of all strings 126 before any is looked
- * at.
+ * Search for many byte strings at once. Of each string LITERALS_STEP runs of
+ * LITERALS_BYTES bytes are hashed, each a byte after the one before, at the
+ * place whose bytes are the rarest in logs. A text has one of them at one of
+ * LITERALS_STEP places in a row, so that it is looked at in steps of that size:
+ * a bit says whether any run has the hash of the bytes there.
+ * tests/bench/explain prints the speed.
  */
+#define LITERALS_STEP  2
+#define LITERALS_BYTES 4
+#define LITERAL_MIN    (LITERALS_BYTES + LITERALS_STEP - 1)
+
 struct literal {
 	const char *text;	/* borrowed while struct literals lives */
-	size_t len;		/* > 2 */
+	size_t len;		/* LITERAL_MIN or more */
 	/* made by literals_make() */
-	size_t at;		/* place of the three bytes */
-	uint16_t next;		/* string with the same hash, + 1 */
+	size_t at;		/* place of the first run */
+	/* of each run: LITERALS_STEP * string + run with the same hash, + 1 */
+	uint16_t next[LITERALS_STEP];
 };
 
 #define LITERALS_HASHES 65536
 
 struct literals {
 	uint8_t any[LITERALS_HASHES / 8];	/* a bit a hash */
-	uint16_t first[LITERALS_HASHES];	/* string, + 1; 0: none */
+	uint16_t first[LITERALS_HASHES];	/* as next; 0: none */
 	struct literal *list;
 };
 
-/** 0; -1 when memory runs out or there are more than 65,534 strings.
+/** 0; -1 when memory runs out or there are more than 32,767 strings.
  *  literals_release() frees. */
 int literals_make(const struct literal *list, size_t n, struct literals *l);
 void literals_release(struct literals *l);
 
 /**
- * The first place from @p to @end where the three bytes of a string are that is
- * whole in @text to @end: @found (may be NULL) is called for each.  Returns
- * where to go on, or NULL when there is none.
+ * Find the first place from @p to @end in a run of bytes of a string that is
+ * whole in @text to @end; call @found (may be NULL) for each such string.
+ * Return where to continue, LITERALS_STEP after that place, or NULL if there is
+ * none.
  */
 const char *literals_find(const struct literals *l, const char *text,
 			  const char *p, const char *end,
@@ -175,9 +181,11 @@ void symptom_drain_line(const char *node, const char *why, struct str *out);
  *  has.  Linear in @len, whatever the number of symptoms. */
 const struct symptom *symptom_match(const struct symptoms *s, const char *line,
 				    size_t len);
-/** The same, and marks and what looks like an error as well. */
+/** The same, and marks and what looks like an error as well.  No anchor is
+ *  before @from, a place in the line. */
 const struct symptom *symptom_match_any(const struct symptoms *s,
-					const char *line, size_t len);
+					const char *line, size_t len,
+					const char *from);
 /**
  * The code of a failure whose row says @code and @detail, the words of both
  * ends: that of a known message in them, where @code itself is of none, or

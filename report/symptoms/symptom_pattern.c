@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,14 +9,14 @@
 
 /* ---- literals ------------------------------------------------------------ */
 
-#define STRINGS_MAX 65534
+#define STRINGS_MAX (65534 / LITERALS_STEP)
 
-/** Hash of three bytes. */
-static uint32_t hash_of(const char *p)
+/** Hash of LITERALS_BYTES bytes. */
+static inline uint32_t hash_of(const char *p)
 {
-	const unsigned char *b = (const unsigned char *)p;
-	uint32_t key = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16;
+	uint32_t key;
 
+	memcpy(&key, p, sizeof(key));
 	return key * UINT32_C(2654435761) >> 16;
 }
 
@@ -36,24 +37,27 @@ int literals_make(const struct literal *list, size_t n, struct literals *l)
 	}
 	for (size_t i = n; i-- > 0;) {	/* so that the first is first */
 		struct literal *s = &l->list[i];
-		int least = 10;
-		uint32_t hash;
+		int least = INT_MAX;
 
 		*s = list[i];
-		for (size_t k = 0; k + 3 <= s->len; k++) {
-			int sum = commonness(s->text[k]) +
-				  commonness(s->text[k + 1]) +
-				  commonness(s->text[k + 2]);
+		for (size_t k = 0; k + LITERAL_MIN <= s->len; k++) {
+			int sum = 0;
 
-			if (sum <= least) {	/* the rarest three bytes */
+			for (size_t b = 0; b < LITERAL_MIN; b++) {
+				sum += commonness(s->text[k + b]);
+			}
+			if (sum <= least) {	/* the rarest bytes */
 				least = sum;
 				s->at = k;
 			}
 		}
-		hash = hash_of(s->text + s->at);
-		s->next = l->first[hash];
-		l->first[hash] = (uint16_t)(i + 1);
-		l->any[hash / 8] |= (uint8_t)(1 << hash % 8);
+		for (size_t k = 0; k < LITERALS_STEP; k++) {
+			uint32_t hash = hash_of(s->text + s->at + k);
+
+			s->next[k] = l->first[hash];
+			l->first[hash] = (uint16_t)(LITERALS_STEP * i + k + 1);
+			l->any[hash / 8] |= (uint8_t)(1 << hash % 8);
+		}
 	}
 	return 0;
 }
@@ -68,28 +72,33 @@ const char *literals_find(const struct literals *l, const char *text,
 			  const char *p, const char *end,
 			  void (*found)(void *user, size_t string), void *user)
 {
-	for (; end - p >= 3; p++) {
+	for (; end - p >= LITERALS_BYTES; p += LITERALS_STEP) {
 		uint32_t hash = hash_of(p);
 		bool any = false;
 
 		if (!(l->any[hash / 8] >> hash % 8 & 1)) {
 			continue;
 		}
-		for (size_t i = l->first[hash]; i; i = l->list[i - 1].next) {
-			const struct literal *o = &l->list[i - 1];
+		for (size_t i = l->first[hash], k; i;
+		     i = l->list[(i - 1) / LITERALS_STEP].next[k]) {
+			const struct literal *o =
+				&l->list[(i - 1) / LITERALS_STEP];
+			size_t at;
 
-			if ((size_t)(p - text) < o->at ||
-			    (size_t)(end - p) < o->len - o->at ||
-			    memcmp(p - o->at, o->text, o->len) != 0) {
+			k = (i - 1) % LITERALS_STEP;
+			at = o->at + k;
+			if ((size_t)(p - text) < at ||
+			    (size_t)(end - p) < o->len - at ||
+			    memcmp(p - at, o->text, o->len) != 0) {
 				continue;
 			}
 			any = true;
 			if (found) {
-				found(user, i - 1);
+				found(user, (i - 1) / LITERALS_STEP);
 			}
 		}
 		if (any) {
-			return p + 1;
+			return p + LITERALS_STEP;
 		}
 	}
 	return NULL;
@@ -99,7 +108,6 @@ const char *literals_find(const struct literals *l, const char *text,
 
 /** More bytes have rarer ones among them; beyond that few are found. */
 #define ANCHOR_MAX 32
-#define ANCHOR_MIN 3
 
 static size_t plain_len(const char *pattern)
 {
@@ -209,8 +217,8 @@ const char *symptom_pattern_wrong(const char *pattern)
 		}
 		p += *p == '%';
 	}
-	return symptom_pattern_anchor(pattern).len < ANCHOR_MIN ?
-		       "a match has no three letters on end" :
+	return symptom_pattern_anchor(pattern).len < LITERAL_MIN ?
+		       "a match has no five letters on end" :
 		       NULL;
 }
 
