@@ -27,7 +27,6 @@
 /* ---- host ---------------------------------------------------------------- */
 
 #define LINES_MAX   16		/* of a kind, the last ones */
-#define JOURNAL_MAX (4 << 20)
 
 /** Messages of the kernel: each has all of the words. */
 static const struct {
@@ -77,56 +76,17 @@ static void take_line(void *user, int64_t us, const char *text)
 	}
 }
 
-/** Read the journal, which a user may read that may not read the log: lines as
- *  "[ 1234.567890] host kernel: TEXT". */
-static int read_journal(struct log *log, int64_t deadline_ns, struct err *e)
-{
-	char *const argv[] = { (char *)"journalctl", (char *)"-k", (char *)"-b",
-			       (char *)"-q", (char *)"--no-pager",
-			       (char *)"-o", (char *)"short-monotonic",
-			       (char *)"-n", (char *)"20000", NULL };
-	struct str out = STR_INIT;
-	struct spawn_status st;
-	int rc = spawn_capture(argv, &out, NULL, JOURNAL_MAX, deadline_ns, &st,
-			       e);
-	const char *line = str_text(&out);
-
-	while (rc == 0 && *line) {
-		char text[400];
-		double seconds;
-		size_t len = strcspn(line, "\n");
-
-		snprintf(text, sizeof(text), "%.*s",
-			 (int)(len < sizeof(text) ? len : sizeof(text) - 1),
-			 line);
-		if (sscanf(text, "[%lf]", &seconds) == 1) {
-			take_line(log, (int64_t)(seconds * 1e6), text);
-		}
-		line += len + (line[len] == '\n');
-	}
-	if (rc == 0 && (st.timed_out || st.exit_code != 0)) {
-		rc = err_set(e, EPERM, "the journal has no entry");
-	}
-	str_release(&out);
-	return rc;
-}
-
 static void say_log(const char *root, int64_t since_us, int64_t deadline_ns)
 {
 	struct log log = { .since_us = since_us,
-			   .now_us = clock_now_ns() / NS_PER_US };
-	const char *source = KERNEL_LOG;
-	struct err e = { 0 };
+			   .now_us = kernel_log_now_us("") };
+	const char *source = kernel_log_read(root, deadline_ns, take_line,
+					     &log);
 
-	if (kernel_log_read(root, take_line, &log) < 0) {
-		const char *why = strerror(errno);
-
-		source = "journalctl";
-		if (root[0] || read_journal(&log, deadline_ns, &e) < 0) {
-			node_task_fact("node", "kernel_log", KERNEL_LOG, "%s",
-				       why);
-			return;
-		}
+	if (!source) {
+		node_task_fact("node", "kernel_log", KERNEL_LOG, "%s",
+			       strerror(errno));
+		return;
 	}
 	for (size_t i = 0; i < KINDS; i++) {
 		size_t first = log.n[i] > LINES_MAX ? log.n[i] - LINES_MAX : 0;

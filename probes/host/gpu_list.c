@@ -71,7 +71,7 @@ void gpu_xid_facts(const struct gpu_list *l, json_t *facts)
 	if (l->n == 0) {
 		return;
 	}
-	if (kernel_log_read("", take_line, &r) < 0) {
+	if (kernel_log_read("", 0, take_line, &r) == NULL) {
 		facts_add(facts, "node", "kernel_log", strerror(errno), "",
 			  KERNEL_LOG);
 		return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/host/port.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "lib/base/hash.h"
@@ -285,6 +287,122 @@ bool link_counts_grown(const struct link_counts *before,
 		}
 	}
 	return before->n[0] >= 0 && now->n[0] > before->n[0];
+}
+
+/* ---- links of the kernel log --------------------------------------------- */
+
+#define AWAY_MAX 64		/* interfaces */
+#define DAY_US	 (INT64_C(24) * 3600 * 1000000)
+/** Links come up while a machine boots: what ends before that is not a
+ *  fault. */
+#define BOOT_US	 (INT64_C(600) * 1000000)
+
+bool link_log_parse(const char *text, char name[IF_NAMESIZE], bool *up)
+{
+	const char *at = strcasestr(text, "link "), *end, *first;
+	const char *state;
+
+	if (at == NULL || at == text || at[-1] != ' ') {
+		return false;
+	}
+	state = at + strlen("link ");
+	state += strncasecmp(state, "is ", 3) == 0 ? 3 : 0;
+	*up = strncasecmp(state, "up", 2) == 0;
+	state += *up ? 2 : 4;
+	if (!*up && strncasecmp(state - 4, "down", 4) != 0) {
+		return false;
+	}
+	/* "eth2: Link up", "eno1 NIC Link is Down" */
+	end = at - 1;
+	if (end - text >= 4 && strncmp(end - 4, " NIC", 4) == 0) {
+		end -= 4;
+	} else if (end == text || end[-1] != ':') {
+		return false;
+	}
+	end -= end > text && end[-1] == ':';
+	for (first = end; first > text && first[-1] != ' '; first--) {
+	}
+	if (isalnum((unsigned char)*state) || end - first < 1 ||
+	    end - first >= IF_NAMESIZE) {
+		return false;
+	}
+	snprintf(name, IF_NAMESIZE, "%.*s", (int)(end - first), first);
+	return strcspn(name, "/:[]()") == strlen(name);
+}
+
+/** Interfaces whose links the kernel log says went down or came up. */
+struct links_away {
+	struct {
+		char name[IF_NAMESIZE];
+		int64_t down_us;	/* since boot; -1: up, or not known */
+		int64_t longest_us, ended_us;
+		int flaps;
+	} list[AWAY_MAX];
+	size_t n;
+	int64_t now_us;
+};
+
+static void take_link(void *user, int64_t us, const char *text)
+{
+	struct links_away *all = user;
+	char name[IF_NAMESIZE];
+	int64_t down_us;
+	size_t k = 0;
+	bool up;
+
+	all->now_us = us > all->now_us ? us : all->now_us;
+	if (!link_log_parse(text, name, &up)) {
+		return;
+	}
+	while (k < all->n && strcmp(all->list[k].name, name) != 0) {
+		k++;
+	}
+	if (k == AWAY_MAX) {
+		return;
+	}
+	if (k == all->n) {
+		STR_COPY(all->list[k].name, name);
+		all->list[k].down_us = -1;
+		all->n++;
+	}
+	down_us = all->list[k].down_us;
+	if (!up) {
+		all->list[k].down_us = down_us < 0 ? us : down_us;
+		return;
+	}
+	if (down_us >= 0 && us >= BOOT_US && all->now_us - us <= DAY_US) {
+		all->list[k].flaps++;
+		if (us - down_us > all->list[k].longest_us) {
+			all->list[k].longest_us = us - down_us;
+			all->list[k].ended_us = us;
+		}
+	}
+	all->list[k].down_us = -1;
+}
+
+void link_away_facts(const char *root, int64_t deadline_ns, json_t *facts)
+{
+	struct links_away all = { .now_us = kernel_log_now_us(root) };
+	const char *source = kernel_log_read(root, deadline_ns, take_link,
+					     &all);
+
+	if (source == NULL) {
+		facts_add(facts, "node", "kernel_log", strerror(errno), "",
+			  KERNEL_LOG);
+	}
+	for (size_t i = 0; source != NULL && i < all.n; i++) {
+		const char *name = all.list[i].name;
+
+		if (all.list[i].flaps == 0) {
+			continue;
+		}
+		facts_addf(facts, name, LINK_AWAY, "s", source, "%.1f",
+			   (double)all.list[i].longest_us / 1e6);
+		facts_addf(facts, name, LINK_AWAY_AGO, "s", source, "%.0f",
+			   (double)(all.now_us - all.list[i].ended_us) / 1e6);
+		facts_addf(facts, name, LINK_FLAPS, "", source, "%d",
+			   all.list[i].flaps);
+	}
 }
 
 /* ---- port ---------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 #include <limits.h>
+#include <net/if.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,6 +32,21 @@ void link_counts_read(const char *root, const struct interface *i,
  *  grown.  Returns true if the link was down in between. */
 bool link_counts_grown(const struct link_counts *before,
 		       const struct link_counts *now, char *buf, size_t size);
+
+/* Facts of an interface whose link went down and came back within 24 h: the
+ * longest time away, how long ago that ended, and how often. */
+#define LINK_AWAY     "link_away"
+#define LINK_AWAY_AGO "link_away_ago"
+#define LINK_FLAPS    "link_flaps"
+
+/** Find a message of a network driver in @text, a line of the kernel log, that
+ *  the link of interface @name went @up or down; false: it has none.  Pure. */
+bool link_log_parse(const char *text, char name[IF_NAMESIZE], bool *up);
+
+/** Add these facts by the kernel log below @root ("" = /), or until
+ *  @deadline_ns by the journal; else the fact "kernel_log" of the node, which
+ *  has the reason why neither can be read. */
+void link_away_facts(const char *root, int64_t deadline_ns, json_t *facts);
 
 /* ---- pcie ---------------------------------------------------------------- */
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/spawn.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 
@@ -144,10 +145,39 @@ static void pass_on(char *record, kernel_log_line *line, void *user)
 	}
 }
 
-int kernel_log_read(const char *root, kernel_log_line *line, void *user)
+/** The latest messages that are read of the journal: about as many as the
+ *  kernel's own log holds. */
+#define JOURNAL_LINES "5000"
+#define JOURNAL_MAX   (4 << 20)
+
+/** Read the journal: lines as "[ 1234.567890] host kernel: TEXT". */
+static int read_journal(int64_t deadline_ns, kernel_log_line *line, void *user)
+{
+	char *const argv[] = { (char *)"journalctl", (char *)"-k", (char *)"-b",
+			       (char *)"-q", (char *)"--no-pager",
+			       (char *)"-o", (char *)"short-monotonic",
+			       (char *)"-n", (char *)JOURNAL_LINES, NULL };
+	struct str out = STR_INIT;
+	struct spawn_status st;
+	int rc = spawn_capture(argv, &out, NULL, JOURNAL_MAX, deadline_ns, &st,
+			       NULL);
+	char *next = out.data, *text;
+	double seconds;
+
+	while (rc == 0 && (text = strsep(&next, "\n"))) {
+		if (sscanf(text, "[%lf]", &seconds) == 1) {
+			line(user, (int64_t)(seconds * 1e6), text);
+		}
+	}
+	str_release(&out);
+	return rc == 0 && !st.timed_out && st.exit_code == 0 ? 0 : -1;
+}
+
+const char *kernel_log_read(const char *root, int64_t deadline_ns,
+			    kernel_log_line *line, void *user)
 {
 	char record[RECORD_MAX];
-	int fd;
+	int fd, why;
 
 	if (root[0]) {
 		char *whole = sysfile_whole(FILE_MAX, "%s" KERNEL_LOG, root);
@@ -157,11 +187,17 @@ int kernel_log_read(const char *root, kernel_log_line *line, void *user)
 			pass_on(recorded, line, user);
 		}
 		free(whole);
-		return whole ? 0 : -1;
+		return whole ? KERNEL_LOG : NULL;
 	}
 	fd = open(KERNEL_LOG, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0) {
-		return -1;
+		why = errno;
+		if (deadline_ns > 0 &&
+		    read_journal(deadline_ns, line, user) == 0) {
+			return "journalctl";
+		}
+		errno = why;
+		return NULL;
 	}
 	for (int n = 0; n < RECORDS_MAX; n++) {
 		ssize_t len = read(fd, record, sizeof(record) - 1);
@@ -176,7 +212,16 @@ int kernel_log_read(const char *root, kernel_log_line *line, void *user)
 		pass_on(record, line, user);
 	}
 	close(fd);
-	return 0;
+	return KERNEL_LOG;
+}
+
+int64_t kernel_log_now_us(const char *root)
+{
+	char text[64];
+
+	return !root[0] ? clock_now_ns() / NS_PER_US :
+	       sysfile_read(text, sizeof(text), "%s/proc/uptime", root) > 0 ?
+			  (int64_t)(strtod(text, NULL) * 1e6) : 0;
 }
 
 /* ---- sysfile ------------------------------------------------------------- */

@@ -13,10 +13,17 @@
 /** A message, as @text, that the kernel wrote @us after the boot. */
 typedef void kernel_log_line(void *user, int64_t us, const char *text);
 
-/** Each message that the kernel's log has now, of this machine, or of the one
- *  recorded below @root (not ""); never blocks.  0, or -1 with errno: mostly
- *  EPERM, as it takes CAP_SYSLOG where kernel.dmesg_restrict is set. */
-int kernel_log_read(const char *root, kernel_log_line *line, void *user);
+/** Read each message that the kernel's log has now, of this machine, or of the
+ *  one recorded below @root (not ""); else, until @deadline_ns (0: never), the
+ *  journal, which some users may read that may not read the log.  Returns the
+ *  source, or NULL with errno: mostly EPERM, as the log takes CAP_SYSLOG where
+ *  kernel.dmesg_restrict is set. */
+const char *kernel_log_read(const char *root, int64_t deadline_ns,
+			    kernel_log_line *line, void *user);
+
+/** The time of the boot's clock, by which messages count, of this machine or of
+ *  the one recorded below @root; microseconds. */
+int64_t kernel_log_now_us(const char *root);
 
 /** Pure: one record of it, "6,1234,98765,-;TEXT", cut into its text; NULL: it
  *  is none. */

@@ -14,6 +14,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/net.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
@@ -26,6 +27,7 @@
 #include "probes/host/gpu_state.h"
 #include "probes/host/interface.h"
 #include "probes/host/inventory.h"
+#include "probes/host/nccl_conf.h"
 #include "probes/host/port.h"
 #include "probes/host/sysfile.h"
 #include "probes/node/child.h"
@@ -136,6 +138,31 @@ static void add_interfaces(const struct spec *s, json_t *facts)
 	free(list);
 }
 
+/** NCCL's values unless it is told others. */
+#define IB_TIMEOUT 20
+#define IB_RETRIES 7
+
+/** Add links that went and came back, and for how long NCCL waits for one: the
+ *  timeout of its queue pairs, 4.096 us x 2^timeout, times the retries. */
+static void add_links_away(const struct spec *s, json_t *facts)
+{
+	int64_t timeout = IB_TIMEOUT, retries = IB_RETRIES;
+	const char *source = "default";
+	json_t *conf;
+
+	link_away_facts(s->sysroot, clock_now_ns() + NS_PER_S, facts);
+	if (json_array_size(facts) < 2) {
+		return;		/* none went, or that is not known */
+	}
+	conf = nccl_conf_read(s->sysroot, 0);
+	nccl_conf_int(conf, "NCCL_IB_RETRY_CNT", 1, 7, &retries, &source);
+	nccl_conf_int(conf, "NCCL_IB_TIMEOUT", 1, 31, &timeout, &source);
+	facts_addf(facts, "node", SELF_IB_WINDOW, "s", source, "%.1f",
+		   4.096e-6 * (double)(INT64_C(1) << timeout) *
+			   (double)retries);
+	json_decref(conf);
+}
+
 int self_host_child(const struct node_args *args, struct err *e)
 {
 	json_t *facts = json_array();
@@ -161,6 +188,8 @@ int self_host_child(const struct node_args *args, struct err *e)
 	node_task_facts(facts);
 	node_facts(spec->sysroot, facts);
 	bond_facts(spec->sysroot, facts);
+	node_task_facts(facts);
+	add_links_away(spec, facts);
 	node_task_facts(facts);
 	json_decref(facts);
 	return 0;

@@ -33,6 +33,8 @@ int self_gpus_child(const struct node_args *args, struct err *e);
 #define SELF_NVML_FAILED "failed"
 #define SELF_LOST	 "lost"	/* of a GPU: what NVML says */
 #define SELF_LINK	 "link"	/* of an interface: up, down, no_carrier */
+#define SELF_IB_WINDOW	 "nccl_ib_window"	/* of the node: seconds that
+						 * NCCL waits for a link */
 
 /** The GPUs of a node that are a job's. */
 struct self_share {

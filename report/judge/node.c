@@ -159,6 +159,45 @@ static void judge_interface(const struct run *run, const struct fact_row *f,
 	}
 }
 
+/** More times in 24 h than this are a fault of the cable or its ends, however
+ *  short each was. */
+#define FLAPS_MOST 4
+
+/** Judge the link of interface @f->scope, which was away and came back: for
+ *  longer than NCCL waits, if the interface is of an HCA port, or often. */
+static void judge_away(const struct run *run, const struct fact_row *f,
+		       struct verdict *v)
+{
+	const struct fact_row *window = run_find_fact(run, f->node, "node",
+						      "nccl_ib_window");
+	const double flaps = strtod(run_fact_beside(run, f, "link_flaps"),
+				    NULL);
+	const double ago_h = strtod(run_fact_beside(run, f, "link_away_ago"),
+				    NULL) / 3600;
+	struct part p = part_at(PART_NIC, 0, -1);
+	bool hca = false;
+
+	p.name = run_find_name(run, f->scope);
+	run_foreach_fact(run, g) {
+		hca = hca || (strcmp(g->fact, "netdev") == 0 &&
+			      strcmp(g->value, f->scope) == 0);
+	}
+	if (hca && window &&
+	    strtod(f->value, NULL) > strtod(window->value, NULL)) {
+		finding_say(add(v, p, "link_away", false, f),
+			    "%s of %s: its link was away for %s s and came "
+			    "back %.1f h ago; NCCL here gives up after %s s "
+			    "(%s), so jobs that used it failed", f->scope,
+			    run->nodes[0].name, f->value, ago_h, window->value,
+			    window->source);
+	} else if (flaps > FLAPS_MOST) {
+		finding_say(add(v, p, "link_flapped", false, f),
+			    "%s of %s: its link went down %.0f times in 24 h, "
+			    "for at most %s s", f->scope, run->nodes[0].name,
+			    flaps, f->value);
+	}
+}
+
 /* ---- limits -------------------------------------------------------------- */
 
 /** Judges the limits of the node.  The limit of locked memory counts only if
@@ -246,6 +285,8 @@ int node_judge(const struct run *run, const struct memlock_rows *m,
 			judge_port(run, f, ++port, v);
 		} else if (strcmp(f->fact, "link") == 0) {
 			judge_interface(run, f, v);
+		} else if (strcmp(f->fact, "link_away") == 0) {
+			judge_away(run, f, v);
 		} else if (strcmp(f->fact, "uuid") == 0) {
 			v->cells[CELL_PASS]++;
 		}

@@ -15,7 +15,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char text[4096], back[4096], word[16];
 	struct verbs_ticket t;
+	char name[IF_NAMESIZE];
 	sa_family_t family;
+	bool up;
 
 	size = size < sizeof(text) ? size : sizeof(text) - 1;
 	memcpy(text, data, size);
@@ -25,6 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	port_parse_speed(text);
 	port_parse_pkey(text);
 	port_matches(text, "mlx5_0");
+	link_log_parse(text, name, &up);
 	gid_parse_type(text);
 	gid_parse_family(text, &family, NULL);
 	if (verbs_ticket_parse(text, &t, NULL) == 0 &&

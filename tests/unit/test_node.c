@@ -231,6 +231,42 @@ static void a_fact_is_a_fault_or_not(void **state)
 	}
 }
 
+/* Links that went and came back: for longer than NCCL waits, or often. */
+static void a_link_that_was_away_is_told_by_what_nccl_waits(void **state)
+{
+	static const struct {
+		const char *netdev, *away, *flaps, *window, *code;
+	} cases[] = {
+		{ "ens1", "9.3", "1", "7.5", "link_away" },
+		{ "ens1", "7.4", "1", "7.5", NULL },
+		{ "ens1", "9.3", "4", "30.1", NULL },
+		{ "ens1", "0.5", "5", "30.1", "link_flapped" },
+		/* no HCA's: NCCL's patience is not known */
+		{ "", "99", "4", "7.5", NULL },
+		{ "", "99", "5", "7.5", "link_flapped" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct case_ c;
+
+		begin(&c);
+		add(&c, "mlx5_0", "netdev", cases[i].netdev);
+		add(&c, "node", "nccl_ib_window", cases[i].window);
+		add(&c, "ens1", "link_away", cases[i].away);
+		add(&c, "ens1", "link_away_ago", "7200");
+		add(&c, "ens1", "link_flaps", cases[i].flaps);
+		judge(&c);
+		assert_int_equal(c.v.n, cases[i].code != NULL);
+		if (cases[i].code) {
+			assert_string_equal(c.v.findings[0].code,
+					    cases[i].code);
+			assert_false(c.v.findings[0].fail);
+		}
+		end(&c);
+	}
+}
+
 /* A GPU that did not join the fabric: alone, or all of them, with the reason; a
  * fabric of a node in parts. */
 static void an_nvlink_fabric_is_ready_or_not(void **state)
@@ -471,6 +507,8 @@ static void it_is_one_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_link_that_was_away_is_told_by_what_nccl_waits),
 		cmocka_unit_test(a_job_has_its_own_gpus),
 		cmocka_unit_test(slurm_conf_says_how_many),
 		cmocka_unit_test(a_fact_is_a_fault_or_not),

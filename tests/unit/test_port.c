@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What ports say below a --sysroot: trees in the form of the kernel's. */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,6 +74,25 @@ static const struct file files[] = {
 	{ "sys/class/net/ib0/speed", "-1\n" },
 	{ "sys/class/net/ib0/type", "32\n" },
 	{ "sys/class/net/veth0/speed", "4294967295\n" },
+	/* two hours after the boot: links that come up with the machine, one
+	 * that was away for 9.3 s, one that went six times, one that is
+	 * away */
+	{ "proc/uptime", "7200.50 900.00\n" },
+	{ "dev/kmsg",
+	  "6,901,8000000,-;mlx5_core 0000:1b:00.0 ens1np0: Link down\n"
+	  "6,902,50000000,-;mlx5_core 0000:1b:00.0 ens1np0: Link up\n"
+	  " SUBSYSTEM=pci\n"
+	  "6,903,3600000000,-;mlx5_core 0000:1b:00.0 ens1np0: Link down\n"
+	  "6,904,3601000000,-;mlx5_core 0000:1b:00.0 ens1np0: Link down\n"
+	  "4,905,3602000000,-;nfs: server store not responding\n"
+	  "6,906,3609300000,-;mlx5_core 0000:1b:00.0 ens1np0: Link up\n"
+	  "6,907,3700000000,-;bnxt_en 0000:1c:00.0 eth0: NIC Link is Down\n"
+	  "6,908,3701000000,-;bnxt_en 0000:1c:00.0 eth0: NIC Link is Up, "
+	  "100000 Mbps (NRZ) full duplex\n"
+	  "6,909,3702000000,-;bnxt_en 0000:1c:00.0 eth0: NIC Link is Down\n"
+	  "6,910,3702500000,-;bnxt_en 0000:1c:00.0 eth0: NIC Link is Up, "
+	  "100000 Mbps (NRZ) full duplex\n"
+	  "6,911,7000000000,-;mlx5_core 0000:1d:00.0 ens2np0: Link down\n" },
 	{ IB "rxe0/ports/1/state", "4: ACTIVE\n" },
 	{ IB "rxe0/ports/1/rate", "2.5 Gb/sec (1X SDR)\n" },
 	{ IB "rxe0/ports/2/state", "4: ACTIVE\n" },
@@ -353,6 +373,85 @@ static void growth_is_a_fact(void **state)
 	json_decref(facts);
 }
 
+static const char *about(const json_t *facts, const char *scope,
+			 const char *name)
+{
+	const char *of, *fact, *value = "";
+	size_t i;
+	json_t *f;
+
+	json_array_foreach(facts, i, f) {
+		if (json_unpack(f, "{s:s, s:s}", "scope", &of, "fact",
+				&fact) == 0 &&
+		    strcmp(of, scope) == 0 && strcmp(fact, name) == 0) {
+			json_unpack(f, "{s:s}", "value", &value);
+		}
+	}
+	return value;
+}
+
+static void links_that_went_and_came_back(void **state)
+{
+	json_t *facts = json_array();
+
+	(void)state;
+	link_away_facts(root, 0, facts);
+	assert_string_equal(about(facts, "ens1np0", LINK_AWAY), "9.3");
+	assert_string_equal(about(facts, "ens1np0", LINK_AWAY_AGO), "3591");
+	assert_string_equal(about(facts, "ens1np0", LINK_FLAPS), "1");
+	assert_string_equal(about(facts, "eth0", LINK_AWAY), "1.0");
+	assert_string_equal(about(facts, "eth0", LINK_FLAPS), "2");
+	assert_string_equal(about(facts, "ens2np0", LINK_AWAY), "");
+	json_array_clear(facts);
+	link_away_facts("/nonexistent", 0, facts);
+	assert_string_equal(about(facts, "node", "kernel_log"),
+			    strerror(ENOENT));
+	json_decref(facts);
+}
+
+/* Messages of drivers as the kernel and the journal have them. */
+static void drivers_say_that_a_link_went(void **state)
+{
+	static const struct {
+		const char *text, *name;
+		bool up;
+	} cases[] = {
+		{ "mlx5_core 0000:9c:00.0 ens1f0np0: Link down", "ens1f0np0",
+		  false },
+		{ "[36214.118472] gpu7 kernel: mlx5_core 0000:5e:00.1 eth2: "
+		  "Link up", "eth2", true },
+		{ "ice 0000:31:00.0 ens1: NIC Link is up 100 Gbps Full Duplex",
+		  "ens1", true },
+		{ "igb 0000:01:00.0 eno1: igb: eno1 NIC Link is Down", "eno1",
+		  false },
+		{ "tg3 0000:02:00.0 eno2: Link is down", "eno2", false },
+		{ "r8169 0000:03:00.0 eth0: Link is Up - 1Gbps/Full", "eth0",
+		  true },
+		{ "Link down", NULL, false },
+		{ "IPv6: ADDRCONF(NETDEV_CHANGE): ib0: link becomes ready",
+		  NULL, false },
+		{ "ata1: SATA link up 6.0 Gbps (SStatus 133)", NULL, false },
+		{ "mlx5_core 0000:9c:00.0: Port module event: module 0, Cable "
+		  "unplugged", NULL, false },
+		{ "bond0: (slave eth1): link status down", NULL, false },
+		{ "pcieport 0000:00:1c.0: pciehp: Slot(0): Link Down", NULL,
+		  false },
+		{ "eth0: link uplink", NULL, false }, { "link ", NULL, false },
+		{ " link is", NULL, false },
+	};
+	char name[IF_NAMESIZE];
+	bool up;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const bool found = link_log_parse(cases[i].text, name, &up);
+
+		assert_string_equal(found ? name : "none",
+				    cases[i].name ? cases[i].name : "none");
+		assert_int_equal(found && up, cases[i].up);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -362,6 +461,8 @@ int main(void)
 		cmocka_unit_test(nothing_there_is_no_port),
 		cmocka_unit_test(texts_of_the_kernel),
 		cmocka_unit_test(filters),
+		cmocka_unit_test(links_that_went_and_came_back),
+		cmocka_unit_test(drivers_say_that_a_link_went),
 		cmocka_unit_test(growth_is_a_fact),
 	};
 
