@@ -291,21 +291,6 @@ static void say_silence(struct front_follow *f)
 	}
 }
 
-/** Say once how many pairs the plan has without those between rails, which only
- *  the nodes know, in the words of the verdict. */
-static void say_apart(struct front_follow *f)
-{
-	const struct watch *w = f->watch;
-
-	if (w->apart > 0 && !f->apart_said) {
-		f->apart_said = true;
-		progress_clear(f);
-		talk("%s of %s pairs; %s between rails are not connected",
-		     UNITS_COUNT(w->pairs), UNITS_COUNT(w->pairs + w->apart),
-		     UNITS_COUNT(w->apart));
-	}
-}
-
 /** Return a text if the run exceeds --time-limit, else NULL. */
 static const char *is_overdue(const struct front_follow *f)
 {
@@ -345,11 +330,20 @@ static const char *is_stuck(const struct front_follow *f)
 /** One look at everything; false when there is nothing more to wait for. */
 static bool step(struct front_follow *f)
 {
+	const struct watch *w = f->watch;
 	const char *why;
 
 	ask_launcher(f);
 	watch_look(f->watch);
-	say_apart(f);
+	/* only the nodes know that rails are apart: once, in the words of the
+	 * verdict */
+	if (w->apart > 0 && !f->apart_said) {
+		f->apart_said = true;
+		progress_clear(f);
+		talk("%s of %s pairs; %s between rails are not connected",
+		     UNITS_COUNT(w->pairs), UNITS_COUNT(w->pairs + w->apart),
+		     UNITS_COUNT(w->apart));
+	}
 	if (f->state->phase == LAUNCH_ENDED || f->watch->ended ||
 	    f->watch->failed) {
 		return false;	/* all is written, processes may linger */

@@ -451,18 +451,18 @@ static json_t *planned_json(const struct merge *m)
 
 /* ---- what is missing ----------------------------------------------------- */
 
-static void add_missing(struct merge *m, const struct jobs_whole_node *a, int i,
-			const struct jobs_whole_node *b, int k,
-			const char *code, const char *why)
+/** Add a row for each test between nodes @a and @b that no try has measured.
+ *  Returns how many there are. */
+static size_t add_missing_between(struct merge *m,
+				  const struct jobs_whole_node *a,
+				  const struct jobs_whole_node *b,
+				  const char *code, const char *why)
 {
 	struct p2p_row row;
+	size_t n = 0;
 
 	record_init(&schema_p2p, &row);
 	row.attempt = 1;
-	row.src_rank = a->first_rank + i;
-	row.dst_rank = b->first_rank + k;
-	row.src_gpu = i;
-	row.dst_gpu = k;
 	STR_COPY(row.src_node, a->name);
 	STR_COPY(row.dst_node, b->name);
 	STR_COPY(row.transport, m->like.transport);
@@ -474,19 +474,6 @@ static void add_missing(struct merge *m, const struct jobs_whole_node *a, int i,
 	row.outcome = OUTCOME_NOT_RUN;
 	STR_COPY(row.code, code);
 	STR_COPY(row.detail, why);
-	record_add_csv(&schema_p2p, &row, &m->lines);
-	m->n_missing++;
-}
-
-/** Add a row for each test between nodes @a and @b that no try has measured.
- *  Returns how many there are. */
-static size_t add_missing_between(struct merge *m,
-				  const struct jobs_whole_node *a,
-				  const struct jobs_whole_node *b,
-				  const char *code, const char *why)
-{
-	size_t n = 0;
-
 	for (int g = 0; g < a->gpus * b->gpus; g++) {
 		const int i = g / b->gpus, k = g % b->gpus;
 		struct jobs_cell *c = cell_at(m, a->first_rank + i,
@@ -497,7 +484,12 @@ static size_t add_missing_between(struct merge *m,
 		}
 		n++;
 		if (!c->said && !c->last && m->n_missing < MAX_MISSING) {
-			add_missing(m, a, i, b, k, code, why);
+			row.src_rank = a->first_rank + i;
+			row.dst_rank = b->first_rank + k;
+			row.src_gpu = i;
+			row.dst_gpu = k;
+			record_add_csv(&schema_p2p, &row, &m->lines);
+			m->n_missing++;
 		}
 		c->said = true;
 	}

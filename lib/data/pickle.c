@@ -165,15 +165,6 @@ static bool push_long(struct pickle *p, uint64_t len)
 	return push(p, json_integer((json_int_t)n));
 }
 
-static bool push_real(struct pickle *p, uint64_t bits)
-{
-	double value;
-
-	bits = htobe64(htole64(bits));
-	memcpy(&value, &bits, sizeof(value));
-	return push(p, isfinite(value) ? json_real(value) : json_null());
-}
-
 /** Add @value as @key, a text or an integer, whose references stay. */
 static bool set_member(struct pickle *p, json_t *dict, const json_t *key,
 		       json_t *value)
@@ -343,6 +334,7 @@ static bool step(struct pickle *p, uint8_t code)
 {
 	const enum does does = ops[code].does;
 	uint64_t n = ops[code].bytes;
+	double real;
 
 	if (does != DOES_TUPLE && n > 0 && !take(p, (size_t)n, &n)) {
 		return false;
@@ -359,7 +351,9 @@ static bool step(struct pickle *p, uint8_t code)
 	case DOES_TEXT:
 		return push_text(p, n);
 	case DOES_REAL:
-		return push_real(p, n);
+		n = htobe64(htole64(n));
+		memcpy(&real, &n, sizeof(real));
+		return push(p, isfinite(real) ? json_real(real) : json_null());
 	case DOES_NULL:
 		return push(p, json_null());
 	case DOES_TRUE:

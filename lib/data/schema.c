@@ -221,16 +221,6 @@ static int read_list(const struct field *f, void *obj, const json_t *json,
 	return 0;
 }
 
-static int read_link(const struct field *f, const char **at,
-		     const json_t *json, struct err *e)
-{
-	if (at != NULL) {
-		*at = json_member(json, f->name);
-	}
-	return json_get_text(json, f->name, NULL, f->max > 0 ?
-			     (size_t)f->max + 1 : SIZE_MAX, e);
-}
-
 static int read_format(const struct field *f, const json_t *json,
 		       struct err *e)
 {
@@ -319,7 +309,11 @@ static int read_field(const struct field *f, void *obj, const json_t *json,
 	case FIELD_ARRAY:
 		return read_tree(f, at, json, v, e);
 	case FIELD_LINK:
-		return read_link(f, at, json, e);
+		if (at != NULL) {
+			*(const char **)at = json_member(json, f->name);
+		}
+		return json_get_text(json, f->name, NULL, f->max > 0 ?
+				     (size_t)f->max + 1 : SIZE_MAX, e);
 	case FIELD_FORMAT:
 		return read_format(f, json, e);
 	case FIELD_STRUCT:

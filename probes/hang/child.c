@@ -363,18 +363,6 @@ static bool is_shared(const struct look *l, const struct gpu_use *use)
 	return false;
 }
 
-/** Where the kernel lets that be read: mostly root alone. */
-static void read_kernel_stack(const struct look *l, const struct proc *p,
-			      char text[STACK_SIZE])
-{
-	char printed[4096];
-
-	sysfile_read(printed, sizeof(printed), "%s/proc/%" PRId64
-		     "/task/%" PRId64 "/stack", l->root, p->pid,
-		     p->stuck.tid > 0 ? p->stuck.tid : p->pid);
-	stack_parse(printed, text);
-}
-
 static struct hang_row new_row(const struct look *l, const char *node,
 			       int64_t rank, int64_t pid)
 {
@@ -466,9 +454,14 @@ static void say_row(const struct look *l, const struct proc *p,
 		    const struct ras_rank *first, const struct ras_rank *r)
 {
 	struct hang_row row = new_row(l, l->node, p->rank, p->pid);
+	char printed[4096];
 
 	set_looks(l, p, &row);
-	read_kernel_stack(l, p, row.kernel_stack);
+	/* in most kernels only root may read it */
+	sysfile_read(printed, sizeof(printed), "%s/proc/%" PRId64
+		     "/task/%" PRId64 "/stack", l->root, p->pid,
+		     p->stuck.tid > 0 ? p->stuck.tid : p->pid);
+	stack_parse(printed, row.kernel_stack);
 	if (p->stuck.tid > 0) {
 		row.stuck_tid = p->stuck.tid;
 		snprintf(row.stuck_in, sizeof(row.stuck_in), "%s%s%s",

@@ -123,64 +123,60 @@ static const struct {
 	{ "current_link_width", "pcie_width" },
 };
 
-static void add_device(const char *root, const char *bus, const char *scope,
-		       json_t *facts)
-{
-	char path[PATH_MAX], config[CONFIG_MAX], text[2048], version[64] = "";
-	struct pcie_place place;
-	const char *port, *rest;
-	ssize_t n;
-	int fd, on;
-
-	for (size_t i = 0; i < sizeof(device_files) / sizeof(*device_files);
-	     i++) {
-		if (sysfile_read(text, 32, "%s" DEVICES "/%s/%s", root, bus,
-				 device_files[i].file) > 0) {
-			facts_add(facts, scope, device_files[i].fact, text, "",
-				  DEVICES);
-		}
-	}
-	/* the bridge below the host's own: devices behind it share its link */
-	pcie_find(root, bus, &place);
-	port = strchr(place.path, '/');
-	rest = port ? strchr(port + 1, '/') : NULL;
-	if (rest) {
-		facts_addf(facts, scope, "root_port", "", DEVICES, "%.*s",
-			   (int)(rest - port - 1), port + 1);
-	}
-	snprintf(path, sizeof(path), "%.2000s" DEVICES "/%.32s/config", root,
-		 bus);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, config, sizeof(config));
-	if (fd >= 0) {
-		close(fd);
-	}
-	on = n < 0 ? -1 : gpu_pci_relaxed(config, (size_t)n);
-	if (on >= 0) {
-		facts_add(facts, scope, "relaxed_ordering", on ? "on" : "off",
-			  "", DEVICES);
-	}
-	if (sysfile_read(text, sizeof(text), "%s" PROC_GPUS "/%s/information",
-			 root, bus) > 0) {
-		sysfile_value(text, "GPU Firmware", version, sizeof(version));
-	}
-	if (version[0] != '\0') {
-		facts_add(facts, scope, "gsp_firmware", version, "", PROC_GPUS);
-	}
-}
-
 void gpu_pci_facts(const char *root, const json_t *gpus, json_t *facts)
 {
+	char path[PATH_MAX], config[CONFIG_MAX], text[2048], scope[16];
 	const json_t *g;
 	size_t i;
 
 	json_array_foreach(gpus, i, g) {
-		const char *bus = inventory_part(g).bus;
-		char scope[16];
+		const char *bus = inventory_part(g).bus, *port, *rest;
+		char version[64] = "";
+		struct pcie_place place;
+		ssize_t n;
+		int fd, on;
 
+		if (bus[0] == '\0' || strchr(bus, '/') != NULL) {
+			continue;
+		}
 		snprintf(scope, sizeof(scope), "gpu%d", (int)i);
-		if (bus[0] != '\0' && strchr(bus, '/') == NULL) {
-			add_device(root, bus, scope, facts);
+		for (size_t k = 0;
+		     k < sizeof(device_files) / sizeof(*device_files); k++) {
+			if (sysfile_read(text, 32, "%s" DEVICES "/%s/%s", root,
+					 bus, device_files[k].file) > 0) {
+				facts_add(facts, scope, device_files[k].fact,
+					  text, "", DEVICES);
+			}
+		}
+		/* the bridge below the host's own: devices behind it share its
+		 * link */
+		pcie_find(root, bus, &place);
+		port = strchr(place.path, '/');
+		rest = port ? strchr(port + 1, '/') : NULL;
+		if (rest) {
+			facts_addf(facts, scope, "root_port", "", DEVICES,
+				   "%.*s", (int)(rest - port - 1), port + 1);
+		}
+		snprintf(path, sizeof(path), "%.2000s" DEVICES "/%.32s/config",
+			 root, bus);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		n = fd < 0 ? -1 : read(fd, config, sizeof(config));
+		if (fd >= 0) {
+			close(fd);
+		}
+		on = n < 0 ? -1 : gpu_pci_relaxed(config, (size_t)n);
+		if (on >= 0) {
+			facts_add(facts, scope, "relaxed_ordering",
+				  on ? "on" : "off", "", DEVICES);
+		}
+		if (sysfile_read(text, sizeof(text), "%s" PROC_GPUS
+				 "/%s/information", root, bus) > 0) {
+			sysfile_value(text, "GPU Firmware", version,
+				      sizeof(version));
+		}
+		if (version[0] != '\0') {
+			facts_add(facts, scope, "gsp_firmware", version, "",
+				  PROC_GPUS);
 		}
 	}
 }

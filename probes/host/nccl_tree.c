@@ -436,20 +436,6 @@ static void first_function(struct tree_hca *h, bool with_virtual)
 	}
 }
 
-static uint64_t order_of(const char *bus)
-{
-	uint64_t order = 0;
-
-	for (; *bus != '\0'; bus++) {
-		if (*bus != ':' && *bus != '.') {
-			char digit[2] = { *bus, '\0' };
-
-			order = order << 4 | strtoul(digit, NULL, 16);
-		}
-	}
-	return order;
-}
-
 static int by_order(const void *a, const void *b)
 {
 	const struct tree_hca *x = a, *y = b;
@@ -495,9 +481,18 @@ static size_t read_hcas(const char *root, const json_t *facts,
 		if (pcie_bus(&place) == NULL) {
 			continue;
 		}
+		*h = (struct tree_hca){ .order = 0 };
 		STR_COPY(h->name, names[i]);
 		STR_COPY(h->bus, pcie_bus(&place));
-		h->order = order_of(h->bus);
+		/* the digits of the address as one number */
+		for (const char *c = h->bus; *c != '\0'; c++) {
+			const char digit[2] = { *c, '\0' };
+
+			if (*c != ':' && *c != '.') {
+				h->order = h->order << 4 |
+					   strtoul(digit, NULL, 16);
+			}
+		}
 		sysfile_read(layer, sizeof(layer), "%s/sys/class/infiniband/%s/"
 			     "ports/1/link_layer", root, names[i]);
 		if (data_direct(facts, names[i]) != NULL &&
@@ -565,24 +560,13 @@ static double c2c_GB_s(const json_t *gpus)
 	return 0;
 }
 
-/** GPUDirect RDMA needs nvidia-peermem or the open kernel module. */
-static bool lacks_gdr(const char *root)
-{
-	char text[512];
-
-	return sysfile_read(text, sizeof(text), "%s/proc/driver/nvidia/version",
-			    root) > 0 &&
-	       strstr(text, "Open Kernel Module") == NULL &&
-	       !sysfile_there("%s/sys/module/nvidia_peermem", root);
-}
-
 json_t *nccl_tree(const char *root, const json_t *gpus, const json_t *facts)
 {
 	struct tree t = { .root = root, .first_cpu = -1,
 			  .at = calloc(NODES_MAX, sizeof(*t.at)) };
 	struct tree_hca *list = calloc(HCAS_MAX, sizeof(*list));
 	json_t *out = json_object(), *places = json_array(), *nics;
-	char *file = topo_file_read(root);
+	char *file = topo_file_read(root), driver[512];
 	const json_t *g;
 	double GB_s;
 	size_t i, n;
@@ -615,7 +599,11 @@ json_t *nccl_tree(const char *root, const json_t *gpus, const json_t *facts)
 		if ((GB_s = c2c_GB_s(gpus)) > 0) {
 			json_object_set_new(out, "c2c_GB_s", json_real(GB_s));
 		}
-		if (lacks_gdr(root)) {
+		/* GPUDirect RDMA needs nvidia-peermem or the open module */
+		if (sysfile_read(driver, sizeof(driver), "%s/proc/driver/nvidia"
+				 "/version", root) > 0 &&
+		    strstr(driver, "Open Kernel Module") == NULL &&
+		    !sysfile_there("%s/sys/module/nvidia_peermem", root)) {
 			json_object_set_new(out, "gdr", json_false());
 		}
 	}

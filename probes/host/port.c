@@ -25,33 +25,6 @@
 #define NETDEVS		    "/sys/class/infiniband/%s/ports/%d/gid_attrs/ndevs"
 #define PORT_ROUTE_GIDS_MAX 32 /* looked at, as in port.c */
 
-/* The port that each address is of, by the ports' tables of them: a VLAN is no
- * interface of the HCA itself; -1: of none. */
-static void find_owners(const struct port *ports, size_t n,
-			const struct interface *list, size_t n_list,
-			int owner[INTERFACE_MAX])
-{
-	char text[64];
-
-	for (size_t k = 0; k < n_list; k++) {
-		owner[k] = -1;
-	}
-	for (size_t i = 0; i < n * PORT_ROUTE_GIDS_MAX; i++) {
-		const struct port *p = &ports[i / PORT_ROUTE_GIDS_MAX];
-
-		if (strcmp(p->link_layer, "Ethernet") != 0) {
-			continue;
-		}
-		sysfile_read(text, sizeof(text), NETDEVS "/%zu", p->hca,
-			     p->number, i % PORT_ROUTE_GIDS_MAX);
-		for (size_t k = 0; k < n_list; k++) {
-			if (strcmp(text, list[k].name) == 0) {
-				owner[k] = (int)(i / PORT_ROUTE_GIDS_MAX);
-			}
-		}
-	}
-}
-
 /* Find the ports that routes from port @from lead to (@leads), of those that
  * could be asked about (@asked). */
 static void ask_routes(struct routes *r, int from, size_t n, const int *owner,
@@ -90,10 +63,29 @@ void port_route_facts(const struct port *ports, size_t n,
 {
 	bool leads[PORT_MAX], asked[PORT_MAX];
 	int owner[INTERFACE_MAX];
+	char text[64];
 	struct str names = STR_INIT;
 	struct routes r;
 
-	find_owners(ports, n, list, n_list, owner);
+	/* the port that each address is of, by the ports' tables of them,
+	 * because a VLAN is not an interface of the HCA itself; -1: of none */
+	for (size_t k = 0; k < n_list; k++) {
+		owner[k] = -1;
+	}
+	for (size_t i = 0; i < n * PORT_ROUTE_GIDS_MAX; i++) {
+		const struct port *p = &ports[i / PORT_ROUTE_GIDS_MAX];
+
+		if (strcmp(p->link_layer, "Ethernet") != 0) {
+			continue;
+		}
+		sysfile_read(text, sizeof(text), NETDEVS "/%zu", p->hca,
+			     p->number, i % PORT_ROUTE_GIDS_MAX);
+		for (size_t k = 0; k < n_list; k++) {
+			if (strcmp(text, list[k].name) == 0) {
+				owner[k] = (int)(i / PORT_ROUTE_GIDS_MAX);
+			}
+		}
+	}
 	routes_open(&r);
 	for (size_t i = 0; i < n; i++) {
 		ask_routes(&r, (int)i, n, owner, list, n_list, leads, asked);
@@ -544,31 +536,6 @@ static struct port_pcie read_pcie(const char *root, const struct port *p,
 	return link;
 }
 
-static void read_device(const char *root, struct port *p)
-{
-	char text[FILE_TEXT];
-	int64_t numa = -1;
-	struct port_pcie slot;
-
-	sysfile_read(p->firmware, sizeof(p->firmware), HCA_FILE "fw_ver", root,
-		     p->hca);
-	sysfile_read(p->board, sizeof(p->board), HCA_FILE "board_id", root,
-		     p->hca);
-	p->software = !sysfile_there(HCA_FILE "device", root, p->hca);
-	p->link = read_pcie(root, p, "current");
-	p->most = read_pcie(root, p, "max");
-	/* no link is faster or wider than the slot that it ends in */
-	slot = read_pcie(root, p, "../max");
-	p->most.speed_GT_s = fmin(p->most.speed_GT_s, slot.speed_GT_s);
-	if (slot.width > 0 && slot.width < p->most.width) {
-		p->most.width = slot.width;
-	}
-	sysfile_read(text, sizeof(text), HCA_FILE "device/numa_node", root,
-		     p->hca);
-	units_parse_int(text, 0, INT_MAX, &numa, NULL);
-	p->numa = (int)numa;
-}
-
 static void read_counters(const char *root, struct port *p)
 {
 	static const char *const moved[] = { "port_xmit_data",
@@ -687,6 +654,8 @@ static const char *port_text(const char *root, const struct port *p,
 static void read_port(const char *root, struct port *p)
 {
 	char text[FILE_TEXT];
+	struct port_pcie slot;
+	int64_t numa = -1;
 
 	port_parse_state(port_text(root, p, "state", text), p->state,
 			 sizeof(p->state));
@@ -702,7 +671,23 @@ static void read_port(const char *root, struct port *p)
 	} else {
 		read_fabric(root, p);
 	}
-	read_device(root, p);
+	sysfile_read(p->firmware, sizeof(p->firmware), HCA_FILE "fw_ver", root,
+		     p->hca);
+	sysfile_read(p->board, sizeof(p->board), HCA_FILE "board_id", root,
+		     p->hca);
+	p->software = !sysfile_there(HCA_FILE "device", root, p->hca);
+	p->link = read_pcie(root, p, "current");
+	p->most = read_pcie(root, p, "max");
+	/* no link is faster or wider than the slot that it ends in */
+	slot = read_pcie(root, p, "../max");
+	p->most.speed_GT_s = fmin(p->most.speed_GT_s, slot.speed_GT_s);
+	if (slot.width > 0 && slot.width < p->most.width) {
+		p->most.width = slot.width;
+	}
+	sysfile_read(text, sizeof(text), HCA_FILE "device/numa_node", root,
+		     p->hca);
+	units_parse_int(text, 0, INT_MAX, &numa, NULL);
+	p->numa = (int)numa;
 	read_counters(root, p);
 }
 

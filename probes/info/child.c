@@ -216,20 +216,6 @@ static void record_device(struct recording *r, const char *device)
 	}
 }
 
-static void record_services(struct recording *r)
-{
-	char comm[64];
-
-	for (int i = 0; services[i] != NULL; i++) {
-		long pid = process_find(r->root, services[i]);
-
-		snprintf(comm, sizeof(comm), "/proc/%ld/comm", pid);
-		if (pid > 0) {
-			record_all(r, comm, record_file);
-		}
-	}
-}
-
 /* Record the lines of @path, which is not followed, that tell the kind of the
  * first CPU, or about a bond. */
 static void record_lines(struct recording *r, const char *path)
@@ -454,7 +440,7 @@ static int record_machine(const char *root, const char *dir,
 	struct recording r = { .root = root, .lines = json_object() };
 	json_t *facts = json_array();
 	struct gpu_list *l = calloc(1, sizeof(*l));
-	char bus[128];
+	char path[128];
 	int rc = -1;
 
 	if (l == NULL || r.lines == NULL || facts == NULL) {
@@ -480,11 +466,18 @@ static int record_machine(const char *root, const char *dir,
 	}
 	record_all(&r, "/proc/cpuinfo", record_lines);
 	record_all(&r, "/proc/net/bonding/[!.]*", record_lines);
-	record_services(&r);
+	for (int i = 0; services[i] != NULL; i++) {
+		long pid = process_find(root, services[i]);
+
+		snprintf(path, sizeof(path), "/proc/%ld/comm", pid);
+		if (pid > 0) {
+			record_all(&r, path, record_file);
+		}
+	}
 	record_hcas(&r);
 	for (size_t i = 0; i < l->n; i++) {
-		snprintf(bus, sizeof(bus), PCI, l->gpus[i].bus);
-		record_device(&r, bus);
+		snprintf(path, sizeof(path), PCI, l->gpus[i].bus);
+		record_device(&r, path);
 	}
 	record_nccl_conf(&r);
 	record_slurm_conf(&r);

@@ -80,30 +80,24 @@ static const char *read_pair(const char *text, struct limit_pair *out)
 				       NULL;
 }
 
-/* Returns VALUE if @line is "KEY = VALUE", case ignored; else NULL. */
-static const char *value_of(const char *line, const char *key)
-{
-	const char *equals = strchr(line, '=');
-	size_t len = strlen(key);
-
-	return equals != NULL && strncasecmp(line, key, len) == 0 &&
-			       line[len + strspn(line + len, " ")] == '=' ?
-		       equals + 1 + strspn(equals + 1, " ") :
-		       NULL;
-}
-
 static void take_line(struct unit_limit *out, const struct text_lines *l,
 		      const char *section)
 {
 	const struct unit_key *key = NULL;
 	struct limit_pair limit = out->limit;
 	const char *value = NULL, *fault = NULL;
+	const char *equals = strchr(l->text, '=');
 
-	for (size_t i = 0;
-	     i < sizeof(unit_keys) / sizeof(unit_keys[0]) && value == NULL;
-	     i++) {
+	/* "KEY = VALUE", case ignored */
+	for (size_t i = 0; equals != NULL && value == NULL &&
+	     i < sizeof(unit_keys) / sizeof(unit_keys[0]); i++) {
+		const size_t len = strlen(unit_keys[i].key);
+
 		key = &unit_keys[i];
-		value = value_of(l->text, key->key);
+		if (strncasecmp(l->text, key->key, len) == 0 &&
+		    l->text[len + strspn(l->text + len, " ")] == '=') {
+			value = equals + 1 + strspn(equals + 1, " ");
+		}
 	}
 	/* a section whose name begins with X- is meant to be ignored */
 	if (value == NULL || str_starts(section, "[X-")) {

@@ -295,14 +295,26 @@ static int take_nics(const struct inventory_seen *seen, const char *hca,
 		       merge_ports(list, n) : n;
 }
 
-/** NICs that are local to @gpu over NVLink-C2C are nearer; without GPUDirect
- *  RDMA all data cross the CPU. */
-static void adjust(struct affinity *a, const struct ways *w, int gpu,
-		   const struct nccl_place *at, const struct seen_nic *list,
-		   const int *number, int n)
+/** Add the paths of rank @gpu, whose GPU is @at in the tree. */
+static void add_paths(struct affinity *a, const struct ways *w, int gpu,
+		      const struct nccl_place *at, const struct seen_nic *list,
+		      const int *number, int n)
 {
 	struct affinity_pick p;
 
+	for (int i = 0; i < n; i++) {
+		double GB_s = list[i].rate_Gb_s / 8;
+		struct affinity_path *path;
+
+		if (number[i] < 0 || !list[i].placed) {
+			continue;
+		}
+		path = &a->paths[gpu][number[i]];
+		*path = path_of(w, at, &list[i].place);
+		path->GB_s = fmin(path->GB_s, GB_s > 0 ? GB_s : NIC_GB_s);
+	}
+	/* NICs that are local to @gpu over NVLink-C2C are nearer; without
+	 * GPUDirect RDMA all data cross the CPU */
 	find_near(a, gpu, &p);
 	for (int i = 0; i < n; i++) {
 		struct affinity_path *path = &a->paths[gpu][number[i]];
@@ -318,25 +330,6 @@ static void adjust(struct affinity *a, const struct ways *w, int gpu,
 					  list[i].rate_Gb_s / 8);
 		}
 	}
-}
-
-/** Add the paths of rank @gpu, whose GPU is @at in the tree. */
-static void add_paths(struct affinity *a, const struct ways *w, int gpu,
-		      const struct nccl_place *at, const struct seen_nic *list,
-		      const int *number, int n)
-{
-	for (int i = 0; i < n; i++) {
-		double GB_s = list[i].rate_Gb_s / 8;
-		struct affinity_path *path;
-
-		if (number[i] < 0 || !list[i].placed) {
-			continue;
-		}
-		path = &a->paths[gpu][number[i]];
-		*path = path_of(w, at, &list[i].place);
-		path->GB_s = fmin(path->GB_s, GB_s > 0 ? GB_s : NIC_GB_s);
-	}
-	adjust(a, w, gpu, at, list, number, n);
 }
 
 void affinity_add_inventory(struct affinity *a, const json_t *inventory,
@@ -602,18 +595,6 @@ static void take_names(struct affinity_work *w, int node, int *n_schemes)
 	}
 }
 
-static void find_rare(struct affinity_work *w)
-{
-	for (int i = 0; i < w->n_entries; i++) {
-		int nodes = 0;
-
-		for (int k = 0; k < w->l->n_nodes; k++) {
-			nodes += w->scheme[k] == w->entries[i].scheme;
-		}
-		w->entries[i].rare = 2 * w->entries[i].n_nodes < nodes;
-	}
-}
-
 static int entry_order(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
@@ -724,7 +705,15 @@ static int choose(struct affinity_work *w)
 	if (n_schemes == 0) {
 		return 0;
 	}
-	find_rare(w);
+	/* the names that few nodes of their scheme have */
+	for (int i = 0; i < w->n_entries; i++) {
+		int nodes = 0;
+
+		for (int k = 0; k < l->n_nodes; k++) {
+			nodes += w->scheme[k] == w->entries[i].scheme;
+		}
+		w->entries[i].rare = 2 * w->entries[i].n_nodes < nodes;
+	}
 	qsort(w->entries, (size_t)w->n_entries, sizeof(*w->entries),
 	      entry_order);
 	for (int i = 0; i < l->n_nodes; i++) {

@@ -933,18 +933,6 @@ static int agent_watch(struct agent *a)
 			      AGENT_TICK_MS);
 }
 
-/* It came to nothing: what has been opened closes as the loop runs. */
-static void agent_give_up(struct agent *a)
-{
-	agent_tell_why(a);
-	close_door(a);
-	wire_close(&a->wire, NULL);
-	stop_watching(a);
-	if (a->coordinator_runs) {
-		uv_process_kill(&a->coordinator, SIGKILL);
-	}
-}
-
 int agent_main(const char *dir, struct err *e)
 {
 	const struct limit_user least = { .who = "agent", .dir = dir,
@@ -976,7 +964,14 @@ int agent_main(const char *dir, struct err *e)
 	if (agent_boot(a, &a->why) < 0 || agent_watch(a) < 0 ||
 	    agent_join(a, &a->why) < 0) {
 		limit_hint(&a->why, &least);
-		agent_give_up(a);
+		agent_tell_why(a);
+		/* what has been opened closes as the loop runs */
+		close_door(a);
+		wire_close(&a->wire, NULL);
+		stop_watching(a);
+		if (a->coordinator_runs) {
+			uv_process_kill(&a->coordinator, SIGKILL);
+		}
 	} else if (a->state != AGENT_LEAVING) {	/* not ended by the run */
 		uv_signal_start(&a->on_term, agent_signal, SIGTERM);
 		uv_signal_start(&a->on_int, agent_signal, SIGINT);

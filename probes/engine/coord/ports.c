@@ -186,31 +186,6 @@ bool ports_filter_text(const struct coord *c, char buf[PORTS_FILTER_TEXT])
 	return buf[0] != '\0';
 }
 
-/* Names of ports that are up somewhere, as members of an object. */
-static json_t *names_up(const struct coord *c)
-{
-	const struct coord_agent *a = NULL;
-	json_t *names = json_object();
-
-	while ((a = agents_next(c->agents, a)) != NULL) {
-		const char *filter = ports_filter(c, a, NULL);
-		const json_t *port;
-		size_t i;
-
-		json_array_foreach(inventory_seen(a->inventory).ports, i, port)
-		{
-			const struct inventory_part seen = inventory_part(port);
-
-			if (seen.up && !is_efa(port) &&
-			    port_matches(filter, seen.name)) {
-				json_object_set_new(names, seen.name,
-						    json_true());
-			}
-		}
-	}
-	return names;
-}
-
 /* Number @i of the ports of @a whose names are among @names; NULL. */
 static const json_t *port_at(const struct coord_agent *a, const json_t *names,
 			     int i)
@@ -269,24 +244,36 @@ int ports_make(struct ranks *r)
 {
 	struct coord *c = r->c;
 	struct coord_agent *a = NULL;
-	size_t n = 0, i = 0;
+	size_t n = 0, i;
 	struct port_set *sets;
 	struct port_seen *ports;
-	json_t *uses = port_uses(c);
+	json_t *uses = port_uses(c), *port;
 
-	while ((a = agents_next(c->agents, a)) != NULL) {
-		n++;
+	/* the names of ports that are up on some node */
+	r->port_names = json_object();
+	for (; (a = agents_next(c->agents, a)) != NULL; n++) {
+		const char *filter = ports_filter(c, a, NULL);
+
+		json_array_foreach(inventory_seen(a->inventory).ports, i, port)
+		{
+			const struct inventory_part seen = inventory_part(port);
+
+			if (seen.up && !is_efa(port) &&
+			    port_matches(filter, seen.name)) {
+				json_object_set_new(r->port_names, seen.name,
+						    json_true());
+			}
+		}
 	}
 	sets = calloc(n + 1, sizeof(*sets));
 	ports = calloc((n + 1) * PORT_MAX, sizeof(*ports));
-	r->port_names = names_up(c);
 	if (sets == NULL || ports == NULL || uses == NULL) {
 		free(sets);
 		free(ports);
 		json_decref(uses);
 		return -1;
 	}
-	for (; (a = agents_next(c->agents, a)) != NULL; i++) {
+	for (i = 0; (a = agents_next(c->agents, a)) != NULL; i++) {
 		sets[i].ports = ports + i * PORT_MAX;
 		sets[i].n = see_ports(c, a, r->port_names, uses,
 				      ports + i * PORT_MAX);
