@@ -343,7 +343,7 @@ static bool take_layer(struct all_run *l, const struct layer *layer,
 		row->outcome = OUTCOME_NOT_RUN;
 		STR_COPY(row->code, STEP_STOPPED);
 	}
-	step_release(&end);
+	json_decref(end.verdict);
 	return !anew || row->outcome == OUTCOME_OK;
 }
 

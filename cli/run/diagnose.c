@@ -214,7 +214,7 @@ static int run_step(struct diagnosis *d, struct err *e)
 	d->place.deadline_ns = until < d->deadline_ns ? until : d->deadline_ns;
 	step_run(&d->place, &step, &end);
 	take_results(d, &end);
-	step_release(&end);
+	json_decref(end.verdict);
 	str_release(&pairs);
 	for (size_t i = 0; i < d->n; i++) {
 		ok += d->rows[i].outcome == OUTCOME_OK;

@@ -550,6 +550,8 @@ int probe_run_start(const struct probe_start *t, struct err *e)
 {
 	const char *whole = getenv(STEP_WHOLE_ENV);
 	const struct spec *s = &t->s->spec;
+	const int64_t nodes = s->local_nodes ? s->local_nodes : 1;
+	const int64_t hosted = spec_hosted(s);
 	struct step_place place = place_of(t);
 	char *text;
 	struct err why = { 0 };
@@ -574,8 +576,8 @@ int probe_run_start(const struct probe_start *t, struct err *e)
 		return code;
 	}
 	/* the limits of a coordinator that will run on this machine */
-	if (s->local &&
-	    coordinator_check_files((int)spec_local_agents(s), e) < 0) {
+	if (s->local && coordinator_check_files(
+				(int)((nodes + hosted - 1) / hosted), e) < 0) {
 		return -1;
 	}
 	/* hold signals, so that a half-started run is stopped as well */

@@ -89,11 +89,10 @@ int step_prepare(struct step_place *place, struct err *e);
  * on stderr.  The step gets the deadline as --time-limit and is killed a minute
  * after it.  INT, TERM and HUP, which the caller holds (follow_hold_signals),
  * stop it in order, keep its rows and set place->stopped; a second one stops it
- * at once.  Fills in @end; step_release() frees.
+ * at once.  Fills in @end; its verdict is the caller's to release.
  */
 void step_run(struct step_place *place, const struct step *r,
 	      struct step_end *end);
-void step_release(struct step_end *end);
 
 /** The command line of @r, with @left_ns as its --time-limit, 0 = no limit;
  *  args_release() frees. */

@@ -381,9 +381,3 @@ void step_run(struct step_place *place, const struct step *r,
 	judge(place, r, &l, end);
 	end->wall_s = (double)(clock_now_ns() - now) / (double)NS_PER_S;
 }
-
-void step_release(struct step_end *end)
-{
-	json_decref(end->verdict);
-	*end = (struct step_end){ 0 };
-}

@@ -19,13 +19,6 @@ int64_t spec_hosted(const struct spec *s)
 			       SPEC_MODEL_AGENTS : 1;
 }
 
-int64_t spec_local_agents(const struct spec *s)
-{
-	const int64_t nodes = s->local_nodes ? s->local_nodes : 1;
-
-	return (nodes + spec_hosted(s) - 1) / spec_hosted(s);
-}
-
 int64_t spec_boot_ns(const struct spec *s)
 {
 	return s->boot_timeout_ns ? s->boot_timeout_ns : 30 * NS_PER_S;

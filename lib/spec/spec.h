@@ -454,8 +454,6 @@ extern const struct spec_clash spec_clashes[];	/* closed by a NULL text */
 /** How many nodes of --local each agent is: 1, but of a large model of which no
  *  node is left out. */
 int64_t spec_hosted(const struct spec *s);
-/** How many agents are so the nodes of --local. */
-int64_t spec_local_agents(const struct spec *s);
 
 /** Those of --port-range. */
 struct net_ports spec_ports(const struct spec *s);

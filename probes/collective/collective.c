@@ -131,11 +131,6 @@ void collective_result_init(struct collective_result *r,
 	r->wrong = RECORD_NONE;
 }
 
-json_t *collective_result_json(const struct collective_result *r)
-{
-	return schema_json(collective_result_fields, r);
-}
-
 int collective_result_parse(const json_t *msg, struct collective_result *r,
 			    struct err *e)
 {

@@ -280,7 +280,6 @@ int collective_order_parse(const json_t *msg, struct collective_order *o,
 
 void collective_result_init(struct collective_result *r,
 			    const struct collective_order *o);
-json_t *collective_result_json(const struct collective_result *r);
 int collective_result_parse(const json_t *msg, struct collective_result *r,
 			    struct err *e);
 /** Fill in outcome, code and detail; -1. */

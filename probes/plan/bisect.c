@@ -58,11 +58,6 @@ struct bisect *bisect_new(int n, int least)
 	return b;
 }
 
-void bisect_free(struct bisect *b)
-{
-	free(b);
-}
-
 /** The last part that is in no bad set; -1. */
 static int good_part(const struct bisect *b)
 {

@@ -191,9 +191,6 @@ struct pass {
 /** The passes that @s asks for, and how many they are; behind a single one
  *  stands the pass that repeats failed tests with port failover. */
 int pass_list(const struct spec *s, struct pass passes[PASS_MAX]);
-/** The follow-up of a run whose first pass is @first: under the same
- *  conditions, or nothing could be compared. */
-struct pass pass_follow(const struct pass *first);
 /** Return true if the workers of one pass cannot serve the other. A @model
  *  cannot see by itself what runs at the same time. */
 bool pass_needs_fresh(const struct pass *a, const struct pass *b, bool model);

@@ -98,9 +98,8 @@ int bisect_across(int n, int i, int *set);
 struct bisect;
 
 /** @n parts, BISECT_MAX at most, that are bad together; @least: how many a test
- *  needs.  NULL without memory. */
+ *  needs.  NULL without memory; free() it. */
 struct bisect *bisect_new(int n, int least);
-void bisect_free(struct bisect *b);
 
 /** The next set to test: its size, with the parts in *@parts (borrowed until
  *  the next call); 0 when the answer is there. */

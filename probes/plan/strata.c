@@ -60,14 +60,6 @@ int pass_list(const struct spec *s, struct pass passes[PASS_MAX])
 	return n;
 }
 
-struct pass pass_follow(const struct pass *first)
-{
-	struct pass p = *first;
-
-	snprintf(p.name, sizeof(p.name), "%s", P2P_FOLLOW_UP);
-	return p;
-}
-
 bool pass_needs_fresh(const struct pass *a, const struct pass *b, bool model)
 {
 	return a->pxn != b->pxn || a->memory != b->memory ||

@@ -434,7 +434,7 @@ json_t *model_collective(const struct model *m, const json_t *msg)
 		return NULL;
 	}
 	collective_sim(&o, (uint64_t)m->seed, noise, &r);
-	return collective_result_json(&r);
+	return schema_json(collective_result_fields, &r);
 }
 
 bool model_report(const struct model *m, const struct order *o,

@@ -134,11 +134,6 @@ static const struct order usual_order = {
 		  { .wanted = true, .slow_factor = 1 } },
 };
 
-json_t *order_how_json(const struct order_how *h)
-{
-	return schema_json(order_how_fields, h);
-}
-
 int order_how_parse(const json_t *j, struct order_how *h, struct err *e)
 {
 	if (schema_read(order_how_fields, h, j, e) < 0) {

@@ -45,7 +45,6 @@ static inline int64_t order_most_B(const struct order_how *h)
 extern const struct field order_how_fields[], order_fields[],
 	order_word_fields[], order_report_fields[];
 
-json_t *order_how_json(const struct order_how *h);
 int order_how_parse(const json_t *j, struct order_how *h, struct err *e);
 
 /** Direction d of a task: bit 1 << d of task.dirs; 0 = a to b, 1 = b to a. */

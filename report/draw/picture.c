@@ -322,11 +322,14 @@ static uint8_t raster_color(const struct pic_layout *l,
 	return (uint8_t)(RASTER_MARKS + mark);
 }
 
-static void raster_palette(const struct pic_layout *l,
-			   struct picture_raster *r)
+/** The matrix, some pixels for each cell, with white between nodes. */
+static void add_raster(const struct pic_layout *l)
 {
+	struct picture_raster *r = &l->p->raster;
 	struct scale any = { 0 };
+	size_t wide = (size_t)l->size;
 
+	*r = (struct picture_raster){ .x = l->left, .y = l->top };
 	for (int i = 0; i < PATH_CLASSES; i++) {
 		any.diverging |= l->scales[i].diverging;
 	}
@@ -346,16 +349,6 @@ static void raster_palette(const struct pic_layout *l,
 	r->colors[RASTER_MIXED] = MIXED;
 	r->colors[RASTER_FLAKY] = FLAKY;
 	r->colors[RASTER_BARE] = PALETTE_NO_FIGURE;
-}
-
-/** The matrix, some pixels for each cell, with white between nodes. */
-static void add_raster(const struct pic_layout *l)
-{
-	struct picture_raster *r = &l->p->raster;
-	size_t wide = (size_t)l->size;
-
-	*r = (struct picture_raster){ .x = l->left, .y = l->top };
-	raster_palette(l, r);
 	r->pixels = calloc(wide * wide, 1);
 	if (!r->pixels) {
 		l->p->failed = true;
@@ -862,7 +855,9 @@ int picture_make(const struct run *run, enum view_metric metric,
 	for (int i = 0; i < PATH_CLASSES; i++) {
 		l.scales[i] = scale_make(l.v, (enum path_class)i);
 	}
-	l.names = labels_make(run, labels_room(l.v, NODE_NAME_MAX));
+	l.names = labels_make(run, l.v->nodes_per > 1 ?
+						 (NODE_NAME_MAX - 1) / 2 :
+						 NODE_NAME_MAX);
 	l.accused = accused_list(run, v, &l.n_accused);
 	l.counted = !view_folds(l.v) && metric != VIEW_CONTRAST;
 	if (l.counted) {

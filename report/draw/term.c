@@ -418,39 +418,11 @@ static void add_scales(const struct term *t)
 	}
 }
 
-/** The legend's entries of squares that pass and differ from the scale, and of
- *  those that are blank. */
-static void add_good_legend(const struct term *t, const char *before)
-{
-	const struct view *v = t->view;
-	const char *gap = t->cell_width == 2 ? "" : " ";
-	uint32_t fill = palette_scale(1);
-
-	if (v->flaky > 0) {
-		str_add(t->out, before);
-		add_square(t, fill, palette_ink(fill), FLAKY_LETTER);
-		str_addf(t->out, "%spassed at a later attempt", gap);
-		before = "   ";
-	}
-	if (v->bare > 0) {
-		fill = PALETTE_NO_FIGURE;
-		str_add(t->out, before);
-		add_square(t, fill, palette_ink(fill), BARE_LETTER);
-		str_addf(t->out, "%spassed, no figure", gap);
-		before = "   ";
-	}
-	if (v->blank > 0) {
-		str_addf(t->out, "%sblank: %s", before, view_blank_text(v));
-		before = "   ";
-	}
-	if (before[0]) {
-		str_addch(t->out, '\n');
-	}
-}
-
 static void add_legend(const struct term *t)
 {
-	const char *before = "";
+	const struct view *v = t->view;
+	const char *before = "", *gap = t->cell_width == 2 ? "" : " ";
+	uint32_t fill = palette_scale(1);
 
 	for (size_t i = 0; i < VIEW_MARKS; i++) {
 		const struct palette_entry *entry =
@@ -477,7 +449,27 @@ static void add_legend(const struct term *t)
 			before = "   ";
 		}
 	}
-	add_good_legend(t, before);
+	/* squares that pass and differ from the scale, and those left blank */
+	if (v->flaky > 0) {
+		str_add(t->out, before);
+		add_square(t, fill, palette_ink(fill), FLAKY_LETTER);
+		str_addf(t->out, "%spassed at a later attempt", gap);
+		before = "   ";
+	}
+	if (v->bare > 0) {
+		fill = PALETTE_NO_FIGURE;
+		str_add(t->out, before);
+		add_square(t, fill, palette_ink(fill), BARE_LETTER);
+		str_addf(t->out, "%spassed, no figure", gap);
+		before = "   ";
+	}
+	if (v->blank > 0) {
+		str_addf(t->out, "%sblank: %s", before, view_blank_text(v));
+		before = "   ";
+	}
+	if (before[0]) {
+		str_addch(t->out, '\n');
+	}
 }
 
 /** Names of at most @max letters, and a column for @per of them in a row. */
@@ -568,21 +560,6 @@ static void add_map(const struct term *t)
 	add_legend(t);
 }
 
-/** Values are shown if all ranks have a row, and four columns fit each; else
- *  the widest squares that fit, then gaps between nodes. */
-static void choose_width(struct term *t, bool figures, int gaps, int room)
-{
-	const struct view *v = t->view;
-
-	t->figures = figures && v->n == v->run->n_ranks &&
-		     v->n <= TERM_FIGURE_RANKS && 4 * v->n + gaps <= room;
-	t->cell_width = t->figures ? 4 + (5 * v->n + gaps <= room) :
-				     1 + (2 * v->n <= room);
-	t->pad = t->cell_width == 2 ? " " : "";
-	t->gaps = gaps && t->cell_width * v->n + gaps <= room;
-	t->spare = room - t->cell_width * v->n - (t->gaps ? gaps : 0);
-}
-
 static int render_map(const struct run *run, const struct verdict *v,
 		      enum view_metric metric, int width, enum term_style style,
 		      bool figures, struct str *out)
@@ -598,7 +575,16 @@ static int render_map(const struct run *run, const struct verdict *v,
 		for (int r = 0; r < view.n; r++) {
 			gaps += !view.nodes_per && view_new_node(&view, r);
 		}
-		choose_width(&t, figures, gaps, room);
+		/* figures if all ranks have a row and four columns fit each,
+		 * else the widest squares that fit; then gaps between nodes */
+		t.figures = figures && view.n == run->n_ranks &&
+			    view.n <= TERM_FIGURE_RANKS &&
+			    4 * view.n + gaps <= room;
+		t.cell_width = t.figures ? 4 + (5 * view.n + gaps <= room) :
+					   1 + (2 * view.n <= room);
+		t.pad = t.cell_width == 2 ? " " : "";
+		t.gaps = gaps && t.cell_width * view.n + gaps <= room;
+		t.spare = room - t.cell_width * view.n - (t.gaps ? gaps : 0);
 		/* heads fit over the narrowest node */
 		for (int c = 0, end; c < view.n; c = end) {
 			end = view_node_end(&view, c);

@@ -168,11 +168,6 @@ const char *labels_row(const struct view *v, char (*labels)[LABEL_SIZE],
 	return buf;
 }
 
-size_t labels_room(const struct view *v, size_t max)
-{
-	return v->nodes_per > 1 ? (max - 1) / 2 : max;
-}
-
 /* ---- accused ------------------------------------------------------------- */
 
 /** Tests of @rank with the ranks of @node that go through @p. */

@@ -219,8 +219,6 @@ char (*labels_make(const struct run *run, size_t max))[LABEL_SIZE];
  *  the first and the last of several. Returns @buf. */
 const char *labels_row(const struct view *v, char (*labels)[LABEL_SIZE],
 		       int row, char *buf, size_t size);
-/** Letters for a node where @max are for a row of @v. */
-size_t labels_room(const struct view *v, size_t max);
 
 /** Letters of the longest one; 0 of none. */
 size_t labels_longest(char (*names)[LABEL_SIZE], size_t n);

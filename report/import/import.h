@@ -75,10 +75,9 @@ void import_split(const char *line, struct import_tokens *t);
 /** The whole of @text as a number; RECORD_NONE and NAN where it is none. */
 int64_t import_int(const char *text);
 double import_real(const char *text);
-/** Return true if @line contains one of @words (NULL at the end). */
-bool import_has_any(const char *line, const char *const words[]);
-/** The same for @line beginning with one of them. */
-bool import_starts_any(const char *line, const char *const words[]);
+/** Return true if @line contains, or with @begins begins with, one of @words
+ *  (NULL at the end). */
+bool import_has_any(const char *line, const char *const words[], bool begins);
 
 /** The most telling line of a log, and its known symptom. */
 struct import_message {

@@ -222,7 +222,8 @@ static int take_line(void *user, const char *line, bool unended, struct err *e)
 	} else if (k->n == 1 && !p->name[0] && !p->title[0] &&
 		   isalnum((unsigned char)line[0])) {
 		STR_COPY(p->host, k->at[0]);
-	} else if (line[strspn(line, " ")] && !import_starts_any(line, idle)) {
+	} else if (line[strspn(line, " ")] &&
+		   !import_has_any(line, idle, true)) {
 		import_unknown(p->x, line);
 	}
 	return 0;

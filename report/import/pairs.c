@@ -105,7 +105,7 @@ static int take_line(void *user, const char *line, bool unended, struct err *e)
 {
 	struct import_pairs *p = user;
 	struct pair_log *l = &p->reading;
-	bool crash = import_has_any(line, crashes);
+	bool crash = import_has_any(line, crashes, false);
 	char ok[64];
 
 	(void)unended;
@@ -121,7 +121,7 @@ static int take_line(void *user, const char *line, bool unended, struct err *e)
 	l->crashed = l->crashed || crash;
 	import_tell(&l->message, line);
 	if (!l->message.symptom &&
-	    (crash || import_has_any(line, complaints))) {
+	    (crash || import_has_any(line, complaints, false))) {
 		STR_COPY(l->message.line, line);
 	}
 	return 0;

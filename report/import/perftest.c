@@ -140,7 +140,7 @@ static int take_line(void *user, const char *line, bool unended, struct err *e)
 	}
 	known = import_tell(&p->message, line);
 	if (!p->message.symptom && !p->message.line[0] &&
-	    import_has_any(line, complaints)) {
+	    import_has_any(line, complaints, false)) {
 		STR_COPY(p->message.line, line);
 		known = true;
 	}

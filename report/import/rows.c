@@ -154,17 +154,10 @@ int64_t import_json_int(const json_t *o, const char *key)
 	return v >= -1 && v < 9e15 && v == floor(v) ? (int64_t)v : RECORD_NONE;
 }
 
-bool import_has_any(const char *line, const char *const words[])
+bool import_has_any(const char *line, const char *const words[], bool begins)
 {
-	while (*words && !strstr(line, *words)) {
-		words++;
-	}
-	return *words != NULL;
-}
-
-bool import_starts_any(const char *line, const char *const words[])
-{
-	while (*words && !str_starts(line, *words)) {
+	while (*words && !(begins ? str_starts(line, *words) :
+				    strstr(line, *words) != NULL)) {
 		words++;
 	}
 	return *words != NULL;

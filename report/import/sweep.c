@@ -357,30 +357,6 @@ static const char *skip_prefixes(const char *line)
 
 /* ---- the end of a table ------------------------------------------------- */
 
-/** A label that was given before, for the same variant, gets a number. */
-static void make_label(struct parser *p, struct import_head *t)
-{
-	char start[81], key[192], numbered[192];
-	int again;
-
-	snprintf(start, sizeof(start), "%.80s", t->label);
-	snprintf(numbered, sizeof(numbered), "%s\n%s", start, t->variant);
-	again = (int)json_integer_value(json_object_get(p->numbers, numbered));
-	again = again ? again : 1;
-	/* each number is tried once, however many tables there are */
-	for (;;) {
-		snprintf(key, sizeof(key), "%s\n%s", t->label, t->variant);
-		if (!json_object_get(p->labels, key)) {
-			break;
-		}
-		snprintf(t->label, sizeof(t->label), "%s (%d)", start,
-			 ++again);
-	}
-	/* nocheck: a log may hold bytes that are not UTF-8 */
-	json_object_set_new_nocheck(p->labels, key, json_true());
-	json_object_set_new_nocheck(p->numbers, numbered, json_integer(again));
-}
-
 #define GIB_PER_GB (1073741824.0 / 1e9)
 
 /** Copy the settings of a table into one of its rows. */
@@ -422,10 +398,30 @@ static void take_head(const struct import_head *head, bool binary,
 
 static void name_table(struct parser *p)
 {
-	if (!p->head.label[0]) {
-		STR_COPY(p->head.label, basename(p->x->file));
+	struct import_head *t = &p->head;
+	char start[81], key[192], numbered[192];
+	int again;
+
+	if (!t->label[0]) {
+		STR_COPY(t->label, basename(p->x->file));
 	}
-	make_label(p, &p->head);
+	/* a label that was given before, for the same variant, gets a number */
+	snprintf(start, sizeof(start), "%.80s", t->label);
+	snprintf(numbered, sizeof(numbered), "%s\n%s", start, t->variant);
+	again = (int)json_integer_value(json_object_get(p->numbers, numbered));
+	again = again ? again : 1;
+	/* each number is tried once, however many tables there are */
+	for (;;) {
+		snprintf(key, sizeof(key), "%s\n%s", t->label, t->variant);
+		if (!json_object_get(p->labels, key)) {
+			break;
+		}
+		snprintf(t->label, sizeof(t->label), "%s (%d)", start,
+			 ++again);
+	}
+	/* nocheck: a log may hold bytes that are not UTF-8 */
+	json_object_set_new_nocheck(p->labels, key, json_true());
+	json_object_set_new_nocheck(p->numbers, numbered, json_integer(again));
 	p->named = true;
 }
 
@@ -676,7 +672,7 @@ static bool take_fact(struct parser *p, const char *body,
 	if (t->n == 0) {
 		return true;
 	}
-	if (import_has_any(body, of_nccl)) {
+	if (import_has_any(body, of_nccl, false)) {
 		if (strstr(body, "NCCL WARN")) {
 			import_tell(&p->message, body);
 		}
@@ -719,7 +715,7 @@ static bool take_fact(struct parser *p, const char *body,
 		take_program(p, body);
 		STR_COPY(p->head.op, p->next.op);
 	} else {
-		return import_starts_any(body, of_programs);
+		return import_has_any(body, of_programs, true);
 	}
 	return true;
 }
@@ -803,10 +799,10 @@ static void take_absence(struct parser *p, const char *line)
 {
 	const char *at = line + strspn(line, " -*+");
 
-	if (import_has_any(line, not_deployed)) {
+	if (import_has_any(line, not_deployed, false)) {
 		import_note(p->x, "not deployed: %.300s", at);
-	} else if (import_has_any(line, in_part) &&
-		   import_has_any(line, deployed)) {
+	} else if (import_has_any(line, in_part, false) &&
+		   import_has_any(line, deployed, false)) {
 		import_note(p->x, "deployed in part: %.300s", at);
 	}
 	if (!str_starts(at, "```")) {
@@ -829,7 +825,7 @@ static int take_line(void *user, const char *line, bool unended, struct err *e)
 	int rc = 0;
 
 	take_absence(p, line);
-	if (import_has_any(body, failures)) {
+	if (import_has_any(body, failures, false)) {
 		/* of the next program */
 		rc = p->ended ? end_table(p, e) : 0;
 		if (!p->failure[0]) {

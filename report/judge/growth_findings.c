@@ -190,7 +190,7 @@ static struct part part_of_fact(const struct run *run, const struct fact_row *f,
 	int rank;
 
 	if (run->ports) {
-		rank = part_nic_rank(run, node, f->scope);
+		rank = part_nic_rank(run, node, -1, f->scope);
 		p.index = rank >= 0 ? run->ranks[rank].gpu : -1;
 	}
 	return p;

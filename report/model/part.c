@@ -12,12 +12,13 @@
 
 /* How a part of a cluster is called. */
 
-int part_rank_behind(const struct run *run, int node, int nic)
+int part_nic_rank(const struct run *run, int node, int nic, const char *name)
 {
 	const struct cluster_node *n = &run->nodes[node];
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		if (run->ranks[r].nic == nic) {
+		if (name ? strcmp(run->ranks[r].nic_name, name) == 0 :
+			   run->ranks[r].nic == nic) {
 			return r;
 		}
 	}
@@ -53,18 +54,6 @@ const char *part_nic_name(const struct run *run, const struct part *p)
 	return "";
 }
 
-int part_nic_rank(const struct run *run, int node, const char *name)
-{
-	const struct cluster_node *n = &run->nodes[node];
-
-	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		if (strcmp(run->ranks[r].nic_name, name) == 0) {
-			return r;
-		}
-	}
-	return -1;
-}
-
 static const char *const one_way[] = {
 	[PART_BOTH] = "",
 	[PART_TX]   = " when it sends",
@@ -75,7 +64,7 @@ static const char *nic_text(const struct run *run, const struct part *p,
 			    char *buf, size_t size)
 {
 	const char *name = part_nic_name(run, p);
-	int rank = run->mesh ? part_rank_behind(run, p->node, p->index) : -1;
+	int rank = run->mesh ? part_nic_rank(run, p->node, p->index, NULL) : -1;
 
 	if (rank >= 0 && mesh_end(run, rank)->ip[0]) {
 		snprintf(buf, size, "interface %s of %s (%s)%s", name,

@@ -61,8 +61,9 @@ void part_add_names(const char (*names)[64], size_t n, struct str *out);
 /** The name that the rows give to NIC @p, mlx5_2 or eth2; "" when none does. */
 const char *part_nic_name(const struct run *run, const struct part *p);
 
-/** The rank of @node whose NIC is called @name; -1: none. */
-int part_nic_rank(const struct run *run, int node, const char *name);
+/** The first rank of @node whose NIC is called @name, or is number @nic if that
+ *  is NULL; -1: none. */
+int part_nic_rank(const struct run *run, int node, int nic, const char *name);
 
 /** "n0:3", the spelling of --pairs; returns @buf. */
 const char *part_rank_name(const struct run *run, int rank, char *buf,
@@ -118,8 +119,5 @@ int part_index_ranks(const struct part_index *x, int src, int dst,
 		     size_t ids[PART_INDEX_RANKS_MAX]);
 /** The other way: the part behind a number. */
 struct part part_index_part(const struct part_index *x, size_t id);
-
-/** The first rank behind NIC @nic of @node, -1 when there is none. */
-int part_rank_behind(const struct run *run, int node, int nic);
 
 #endif

@@ -332,15 +332,6 @@ static bool row_fits(const struct run *run, int s, int d)
 	       run->cells[run_at(run, s, d)].class != CELL_UNPLANNED;
 }
 
-static int keep_flow(struct mesh *m, int s, int d, const struct ping_row *row)
-{
-	struct mesh_flow f = { .src = s, .dst = d, .sent = row->sent,
-			       .received = row->received };
-
-	STR_COPY(f.says, row->detail);
-	return grow_add(&m->flows, &m->n_flows, &f, sizeof(f)) ? 0 : -1;
-}
-
 static int take_row(const struct run_rows *rows, const void *data)
 {
 	const struct ping_row *row = data;
@@ -349,6 +340,9 @@ static int take_row(const struct run_rows *rows, const void *data)
 	int s = find_rank(run, *places, row->src_node, row->src_ip);
 	int d = find_rank(run, *places, row->dst_node, row->dst_ip);
 	bool good = row->outcome == OUTCOME_OK;
+	struct mesh *m = run->mesh;
+	struct mesh_flow flow = { .src = s, .dst = d, .sent = row->sent,
+				  .received = row->received };
 	size_t at, len = strlen(run->transport);
 
 	if (row->dst_node[0] == '\0') {
@@ -358,10 +352,12 @@ static int take_row(const struct run_rows *rows, const void *data)
 		return 1;
 	}
 	if (row->flow > 0) {
-		return keep_flow(run->mesh, s, d, row);
+		STR_COPY(flow.says, row->detail);
+		return grow_add(&m->flows, &m->n_flows, &flow, sizeof(flow)) ?
+			       0 : -1;
 	}
-	if (row->flows > run->mesh->flows_tested) {
-		run->mesh->flows_tested = row->flows;
+	if (row->flows > m->flows_tested) {
+		m->flows_tested = row->flows;
 	}
 	run->rows++;
 	at = run_at(run, s, d);
@@ -370,8 +366,7 @@ static int take_row(const struct run_rows *rows, const void *data)
 		 row->outcome, row->code);
 	run->cells[at].lat_us = good ? (float)row->rtt_avg_us : NAN;
 	if (row->sent > 0 && row->received >= 0) {
-		run->mesh->loss[at] = 1 - (float)row->received /
-						  (float)row->sent;
+		m->loss[at] = 1 - (float)row->received / (float)row->sent;
 	}
 	/* "icmp_raw, udp": each method once */
 	if (row->method[0] && !strstr(run->transport, row->method) &&

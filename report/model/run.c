@@ -350,7 +350,6 @@ static void bad_row(struct run *run, const char *why)
 	STR_COPY(run->bad_why, why);
 }
 
-/** Each is taken when the next one has been read; @two has room for both. */
 /** Take all rows behind the first line; @two has room for two of them, since
  *  each is taken when the next one has been read.  0, or -1 with @e. */
 static int take_all(struct record_reader *r, const struct run_rows *rows,

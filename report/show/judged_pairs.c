@@ -57,21 +57,6 @@ static size_t find_slowest(const struct run *run, size_t max, size_t *out)
 	return found;
 }
 
-/** The first @max tests that failed; returns how many. */
-static size_t find_bad(const struct run *run, size_t max, size_t *out)
-{
-	size_t found = 0;
-
-	run_foreach_cell(run, at) {
-		const unsigned class = run->cells[at].class;
-
-		if (found < max && run_measured(class) && !run_good(class)) {
-			out[found++] = at;
-		}
-	}
-	return found;
-}
-
 /** "n0:1 mlx5_1" */
 static int end_text(const struct run *run, int rank, char text[160])
 {
@@ -161,7 +146,7 @@ static void add_rows(const struct run *run, const size_t *shown, size_t n,
 
 void table_render(const struct run *run, struct str *out)
 {
-	size_t shown[TABLE_MAX], cells = 0, bad, n;
+	size_t shown[TABLE_MAX], cells = 0, bad = 0, n;
 
 	run_foreach_cell(run, at) {
 		if (run->cells[at].class == CELL_UNPLANNED) {
@@ -177,7 +162,15 @@ void table_render(const struct run *run, struct str *out)
 	}
 	n = cells;
 	if (cells > TABLE_MAX) {
-		bad = find_bad(run, TABLE_WORST, shown);
+		/* the first that failed instead of the first */
+		run_foreach_cell(run, at) {
+			const unsigned class = run->cells[at].class;
+
+			if (bad < TABLE_WORST && run_measured(class) &&
+			    !run_good(class)) {
+				shown[bad++] = at;
+			}
+		}
 		n = bad + find_slowest(run, TABLE_WORST, shown + bad);
 		if (bad > 0) {
 			str_addf(out, "%zu failed test%s, then ", bad,

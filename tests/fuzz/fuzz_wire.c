@@ -119,7 +119,7 @@ static void check_collective(const json_t *msg)
 	}
 	json_decref(json);
 	collective_sim(&back, 1, 0.01, &r);
-	json = collective_result_json(&r);
+	json = schema_json(collective_result_fields, &r);
 	if (collective_result_parse(json, &r, NULL) < 0) {
 		abort();
 	}

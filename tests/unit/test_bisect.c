@@ -42,7 +42,7 @@ static uint64_t bisect(int n, int least, uint64_t mask, int needs, int *tests)
 	for (int i = 0; i < k; i++) {
 		answer |= UINT64_C(1) << parts[i];
 	}
-	bisect_free(b);
+	free(b);
 	return answer;
 }
 

@@ -86,7 +86,7 @@ static void results_go_there_and_back(void **state)
 {
 	struct collective_order o = order_of(16, 2, 1 << 20);
 	struct collective_result r = model(&o), back;
-	json_t *j = collective_result_json(&r);
+	json_t *j = schema_json(collective_result_fields, &r);
 
 	(void)state;
 	assert_int_equal(collective_result_parse(j, &back, NULL), 0);
@@ -110,7 +110,7 @@ static void results_have_limits(void **state)
 {
 	struct collective_order o = order_of(16, 2, 1 << 20);
 	struct collective_result r = model(&o), back;
-	json_t *j = collective_result_json(&r);
+	json_t *j = schema_json(collective_result_fields, &r);
 
 	(void)state;
 	json_object_set_new(j, "wrong", json_integer(INT64_MAX));

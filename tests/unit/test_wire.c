@@ -189,7 +189,7 @@ static void what_all_orders_share_has_limits(void **state)
 				       .sizes = { 8, 4096 }, .iters = 20,
 				       .warmup = 1, .check = true };
 	struct order_how back = { 0 };
-	json_t *j = order_how_json(&how);
+	json_t *j = schema_json(order_how_fields, &how);
 
 	(void)state;
 	assert_int_equal(order_how_parse(j, &back, NULL), 0);

@@ -178,13 +178,6 @@ struct coord_agent *agents_find(const struct agents *s, int boot_rank)
 	return a;
 }
 
-bool agents_pretend(const struct agents *s)
-{
-	const struct coord_agent *a = agents_next(s, NULL);
-
-	return a != NULL && a->pretend;
-}
-
 bool agents_share_machine(const struct agents *s)
 {
 	const struct coord_agent *own = agents_find(s, 0), *a = NULL;
@@ -599,14 +592,6 @@ void agents_send(struct coord_agent *a, json_t *msg)
 		wire_send(&a->wire, msg);
 	} else {
 		json_decref(msg);
-	}
-}
-
-void agents_send_entry(struct coord_agent *a, enum message_type type,
-		       const void *bytes, size_t n)
-{
-	if (a != NULL) {
-		wire_send_entry(&a->wire, type, bytes, n);
 	}
 }
 

@@ -181,8 +181,6 @@ struct coord_agent *agents_next(const struct agents *s,
 /** Returns the agent with this number from its launcher; NULL: it never
  *  came. */
 struct coord_agent *agents_find(const struct agents *s, int boot_rank);
-/** Returns true if one machine pretends to be several nodes (--local=NxG). */
-bool agents_pretend(const struct agents *s);
 /** Returns true if an agent of another node runs on the machine of agent 0,
  *  which started the coordinator: both have the same boot ID. */
 bool agents_share_machine(const struct agents *s);
@@ -221,8 +219,6 @@ void agents_send(struct coord_agent *a, json_t *msg);
 /** @a reported @what, which another agent has to report: it was dropped.  The
  *  first of each agent becomes an event. */
 void agents_foreign(struct coord_agent *a, const char *what);
-void agents_send_entry(struct coord_agent *a, enum message_type type,
-		       const void *bytes, size_t n);
 /** As wire_beat(), of all. */
 void agents_beat(struct agents *s, int64_t now_ns, int64_t silence_ns);
 /** Return why @a was lost: the code of limit.h that it reported, "starved" if

@@ -465,7 +465,7 @@ static void collective_release(void *work)
 	struct collective_work *w = work;
 
 	variants_release(w->variants, w->n_variants);
-	bisect_free(w->bisect);
+	free(w->bisect);
 	json_decref(w->found);
 	json_decref(w->notes);
 	free(w->members);

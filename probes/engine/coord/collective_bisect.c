@@ -365,7 +365,7 @@ static bool bisection_inside(struct collective_work *w, const int *parts, int n)
 		return false;
 	}
 	take_parts(w, node);
-	bisect_free(w->bisect);
+	free(w->bisect);
 	w->bisect = w->comparing ? NULL : bisect_new(w->n_parts, 2);
 	w->half = 0;
 	w->other = -1;

@@ -301,7 +301,10 @@ static bool follow_goes_on(struct pairs_work *w)
 			return false;
 		}
 		w->stage = PAIRS_FOLLOW;
-		f->pass = pass_follow(&w->passes[0]);
+		/* under the conditions of the first pass, or nothing could be
+		 * compared */
+		f->pass = w->passes[0];
+		STR_COPY(f->pass.name, P2P_FOLLOW_UP);
 		if (ask_init(&f->ask, &w->ranks.layout) < 0) {
 			give_up(w, "no memory for a follow-up");
 			return false;

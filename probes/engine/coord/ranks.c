@@ -18,7 +18,9 @@
 
 bool ranks_pretend(const struct ranks *r)
 {
-	return r->layout.n_nodes > 1 && agents_pretend(r->c->agents);
+	const struct coord_agent *a = agents_next(r->c->agents, NULL);
+
+	return r->layout.n_nodes > 1 && a != NULL && a->pretend;
 }
 
 bool ranks_share_machine(const struct ranks *r)
@@ -155,7 +157,8 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env,
 				  "options", spec_json(&spec), "workers",
 				  workers,
 				  "env", env, "how",
-				  how != NULL ? order_how_json(how) : NULL,
+				  how != NULL ? schema_json(order_how_fields,
+							    how) : NULL,
 				  "model", model, "reached",
 				  a->beside ? reached : NULL);
 		agents_send(a, msg);
@@ -173,8 +176,8 @@ static void send_entry(struct ranks *r, int64_t rank, enum message_type type)
 
 	if (r->entry.failed) {
 		agents_send(a, NULL);
-	} else {
-		agents_send_entry(a, type, r->entry.data, r->entry.len);
+	} else if (a != NULL) {
+		wire_send_entry(&a->wire, type, r->entry.data, r->entry.len);
 	}
 	str_reset(&r->entry);
 }

@@ -241,7 +241,7 @@ int worker_do_collective(struct process *w, const struct heard *h,
 	do_order(w, &o, clock_now_ns() + o.budget_ns, &r);
 	w->task = -1;
 	worker_step(&w->as, "idle");
-	json = collective_result_json(&r);
+	json = schema_json(collective_result_fields, &r);
 	/* facts about the machine are told by the second thread, if it is not
 	 * lost */
 	if (w->as.facts != NULL &&
