@@ -148,6 +148,10 @@ void gpu_pci_facts(const char *root, const json_t *gpus, json_t *facts)
 					  text, "", DEVICES);
 			}
 		}
+		/* another machine's files say nothing of this process */
+		if (!root[0] && !pin_to_device(bus, true)) {
+			facts_add(facts, scope, "cpus", "far", "", DEVICES);
+		}
 		/* the bridge below the host's own: devices behind it share its
 		 * link */
 		pcie_find(root, bus, &place);

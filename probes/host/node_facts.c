@@ -119,6 +119,7 @@ void inventory_driver_version(const char *text, char *buf, size_t size)
 /* ---- node facts ---------------------------------------------------------- */
 
 #define MODULES	   "/sys/module"
+#define CPUFREQ	   "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
 #define SWITCH_MAX 64	/* of a name */
 #define IMEX_MAX   16	/* channels; a node mostly has one */
 
@@ -243,6 +244,9 @@ void node_facts(const char *root, json_t *facts)
 		}
 		facts_add(facts, "node", "iommu", iommu_does(root), "",
 			  IOMMU_SOURCE);
+	}
+	if (sysfile_read(text, 64, "%s" CPUFREQ, root) > 0) {
+		facts_add(facts, "node", "governor", text, "", CPUFREQ);
 	}
 	/* a simulated node is on no switch, and an environment from another
 	 * machine describes that one */

@@ -195,8 +195,9 @@ int pin_parse(const char *text, cpu_set_t *set)
 	return CPU_COUNT(set);
 }
 
-/* Keep this process on the CPUs in the file ROOT/@name/local_cpulist. */
-static void pin_near(const char *root, const char *name)
+/* Keep this process on the CPUs in the file ROOT/@name/local_cpulist, unless
+ * @only_look.  Returns false if it may use none of them. */
+static bool pin_near(const char *root, const char *name, bool only_look)
 {
 	cpu_set_t near, allowed;
 	char list[LIST_MAX];
@@ -204,17 +205,18 @@ static void pin_near(const char *root, const char *name)
 	sysfile_read(list, sizeof(list), "%s/%s/local_cpulist", root, name);
 	if (pin_parse(list, &near) <= 0 ||
 	    sched_getaffinity(0, sizeof(allowed), &allowed) < 0) {
-		return;
+		return true;
 	}
 	CPU_AND(&near, &near, &allowed);
-	if (CPU_COUNT(&near) > 0) {
+	if (CPU_COUNT(&near) > 0 && !only_look) {
 		sched_setaffinity(0, sizeof(near), &near);
 	}
+	return CPU_COUNT(&near) > 0;
 }
 
-void pin_to_device(const char *bus)
+bool pin_to_device(const char *bus, bool only_look)
 {
-	pin_near("/sys/bus/pci/devices", bus);
+	return pin_near("/sys/bus/pci/devices", bus, only_look);
 }
 
 void pin_to_hca(const char *hca)
@@ -222,7 +224,7 @@ void pin_to_hca(const char *hca)
 	char name[96];
 
 	snprintf(name, sizeof(name), "%.64s/device", hca);
-	pin_near("/sys/class/infiniband", name);
+	pin_near("/sys/class/infiniband", name, false);
 }
 
 bool pin_far_from(const char *bus)

@@ -100,10 +100,10 @@ int pin_parse(const char *text, cpu_set_t *set);
 /**
  * Keep this process on the CPUs next to PCI device @bus ("0000:1b:00.0"), as
  * far as it may use them now: memory and interrupts of the other socket cost
- * bandwidth.  Where the kernel knows none, or none is allowed, nothing
- * changes.
+ * bandwidth.  Where the kernel knows none, or none is allowed, or with
+ * @only_look, nothing changes.  Returns false if none is allowed.
  */
-void pin_to_device(const char *bus);
+bool pin_to_device(const char *bus, bool only_look);
 /** The same of the HCA @hca ("mlx5_0"); soft-RoCE is next to none. */
 void pin_to_hca(const char *hca);
 /** Keep it off these CPUs, so on another socket, whatever it was kept on

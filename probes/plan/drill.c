@@ -39,11 +39,12 @@ void drill_settle(struct drill *d, enum drill_layer layer,
 
 	for (size_t i = 0; i < d->n; i++) {
 		const struct drill_fault *f = &d->faults[i];
-		const char *value = f->unless[0] && env ? env(f->unless) : NULL;
+		const char *value = f->unless[0][0] && env ?
+					    env(f->unless[0]) : NULL;
 
 		if (layer >= f->from &&
 		    !(layer == DRILL_VERBS && drill_parts[f->part].of_gpu) &&
-		    !(value && strcmp(value, f->unless_value) == 0)) {
+		    !(value && strcmp(value, f->unless[1]) == 0)) {
 			d->faults[kept++] = *f;
 		}
 	}

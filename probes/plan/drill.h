@@ -31,8 +31,8 @@ enum drill_direction { DRILL_BOTH, DRILL_TX, DRILL_RX };
 
 /**
  * The words of the grammar: KIND PART [direction=both|tx|rx] [VALUE=number]
- * [fraction=number] [from=LAYER] [unless=NAME=VALUE], noise percent=number
- * [shape=SHAPE] [meet=MEET].
+ * [fraction=number] [from=LAYER] [unless=NAME=VALUE] [fact=NAME=VALUE],
+ * noise percent=number [shape=SHAPE] [meet=MEET].
  * tests/unit/test_drill.c goes through every row.
  */
 struct drill_kind_word {
@@ -71,6 +71,7 @@ enum drill_layer {
 	DRILL_NCCL		/* what jobs use; the model stands for it */
 };
 
+#define DRILL_NAME 48		/* of a variable or fact, or its value */
 struct drill_fault {
 	enum drill_kind kind;
 	enum drill_part part;
@@ -82,8 +83,10 @@ struct drill_fault {
 	int line, column;	/* of the part, for messages */
 	/* when it is there at all: */
 	enum drill_layer from;
-	char unless[48];	/* not if this variable ... */
-	char unless_value[32];	/* ... has this value; "" = always */
+	char unless[2][DRILL_NAME];	/* not if this variable ... has this
+					 * value; "" = always */
+	char fact[2][DRILL_NAME];	/* that the part reports, and its value;
+					 * "" = none */
 };
 
 /** How single tests differ from each other. */

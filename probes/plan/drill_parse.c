@@ -21,7 +21,7 @@ static const char *const directions[] = {
 /** The words of a fault, each of which comes once. */
 enum place {
 	AT_KIND, AT_PART, AT_VALUE, AT_DIRECTION, AT_FRACTION, AT_FROM,
-	AT_UNLESS, AT_SHAPE, AT_MEET, PLACES
+	AT_UNLESS, AT_FACT, AT_SHAPE, AT_MEET, PLACES
 };
 
 /** A line and its fault while its words come in; they are cut out of @text in
@@ -120,27 +120,27 @@ static int parse_value(struct drill_reading *r, const char *word,
 	return 0;
 }
 
-static bool take_fraction(struct drill_reading *r, const char *value)
+static bool take_fraction(void *to, const char *value)
 {
-	return units_parse_real(value, 0, 1, &r->fault.fraction, NULL) == 0 &&
-	       r->fault.fraction > 0;
+	return units_parse_real(value, 0, 1, to, NULL) == 0 &&
+	       *(double *)to > 0;
 }
 
 /** NAME=VALUE, both of which fit. */
-static bool take_unless(struct drill_reading *r, const char *value)
+static bool take_named(void *to, const char *value)
 {
-	struct drill_fault *f = &r->fault;
+	char (*named)[DRILL_NAME] = to;
 	size_t len = strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			    "abcdefghijklmnopqrstuvwxyz0123456789_");
 
-	if (value[len] != '=' || len == 0 || len >= sizeof(f->unless) ||
+	if (value[len] != '=' || len == 0 || len >= DRILL_NAME ||
 	    isdigit((unsigned char)value[0]) || !value[len + 1] ||
-	    strlen(value + len + 1) >= sizeof(f->unless_value)) {
+	    strlen(value + len + 1) >= DRILL_NAME) {
 		return false;
 	}
-	memcpy(f->unless, value, len);
-	f->unless[len] = '\0';
-	STR_COPY(f->unless_value, value + len + 1);
+	memcpy(named[0], value, len);
+	named[0][len] = '\0';
+	STR_COPY(named[1], value + len + 1);
 	return true;
 }
 
@@ -150,18 +150,21 @@ static const struct plain_word {
 	const char *name, *what;
 	enum place place;
 	const char *const *words; /* of the value; NULL: no list of them */
-	size_t at;		  /* then its number, in the reading */
-	bool (*take)(struct drill_reading *r, const char *value);
+	size_t at;		  /* of the value, or of its number in that
+				   * list, in the reading */
+	bool (*take)(void *to, const char *value);
 	const char *example;
 } plain_words[] = {
 	{ "direction", "direction", AT_DIRECTION, directions,
 	  READING(fault.direction), NULL, NULL },
 	{ "from", "layer", AT_FROM, drill_layers, READING(fault.from),
 	  NULL, NULL },
-	{ "unless", "unless", AT_UNLESS, NULL, 0, take_unless,
-	  "unless=NCCL_IB_GID_INDEX=3" },
-	{ "fraction", "fraction", AT_FRACTION, NULL, 0, take_fraction,
-	  "fraction=0.125" },
+	{ "unless", "unless", AT_UNLESS, NULL, READING(fault.unless),
+	  take_named, "unless=NCCL_IB_GID_INDEX=3" },
+	{ "fact", "fact", AT_FACT, NULL, READING(fault.fact), take_named,
+	  "fact=acs=on" },
+	{ "fraction", "fraction", AT_FRACTION, NULL, READING(fault.fraction),
+	  take_fraction, "fraction=0.125" },
 	{ "shape", "shape", AT_SHAPE, drill_shapes, READING(shape), NULL,
 	  NULL },
 	{ "meet", "meet", AT_MEET, drill_meets, READING(meet), NULL, NULL },
@@ -182,7 +185,7 @@ static int parse_plain(struct drill_reading *r,
 		memcpy((char *)r + p->at, &i, sizeof(i));
 		return 0;
 	}
-	if (p->take && p->take(r, value)) {
+	if (p->take && p->take((char *)r + p->at, value)) {
 		return 0;
 	}
 	if (p->words) {
@@ -283,7 +286,7 @@ static int parse_word(struct drill_reading *r, char *word, struct err *e)
 		"intra_node", "gpu_nvlink", "rail_leaf", "fabric_path", "paths",
 		"leaf_pair", "cable_swap", "socket", "nvlink_domain", "h2d",
 		"d2h", "compute", "direction", "factor", "rate", "percent",
-		"from", "unless", "fraction", "shape", "meet", NULL };
+		"from", "unless", "fact", "fraction", "shape", "meet", NULL };
 	char *equals = strchr(word, '=');
 	char *value = equals ? equals + 1 : NULL;
 	const char *text = value ? value : word + strlen(word);
@@ -322,6 +325,9 @@ static int check_whole(const struct drill_reading *r, struct err *e)
 		[AT_DIRECTION] = !whole_run && part->directed,
 		[AT_FRACTION] = !whole_run && part->partly,
 		[AT_FROM] = !whole_run, [AT_UNLESS] = !whole_run,
+		[AT_FACT] = !whole_run &&
+			    (KIND(NODE) | KIND(NODE_NETWORK) | KIND(GPU) |
+			     KIND(NIC)) & 1U << part->kind,
 		[AT_SHAPE] = whole_run, [AT_MEET] = whole_run,
 	};
 	int odd = 0;	/* the first word that its fault cannot have */

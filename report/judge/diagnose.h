@@ -125,6 +125,15 @@ const struct diagnose_step *diagnose_lost(const struct run *run, int src,
  *  that of a good pair in the top, or that of the layer below. */
 bool diagnose_helps(const struct run *run, const struct diagnose_row *r);
 
+/**
+ * Appends the causes that facts show at the slow pair, not at the good pair,
+ * and that can slow the layer in which the rate is lost; sets @codes to the
+ * symptoms of these.  Returns their number, at most DIAGNOSE_CAUSES.
+ */
+#define DIAGNOSE_CAUSES 3
+size_t diagnose_causes(const struct run *run, int src, int dst,
+		       struct str *out, const char *codes[DIAGNOSE_CAUSES]);
+
 /** Fills in a row with its pair and step, without a result. */
 void diagnose_row_init(const struct run *run, const struct diagnose_step *s,
 		       const struct grid_pair *pair,

@@ -304,6 +304,35 @@ bool diagnose_settles(const struct run *run, const char *text)
 	return tested;
 }
 
+/** Writes the causes of lost rates that facts show, as evidence and in front of
+ *  what to do. */
+static void add_causes(const struct layers *l, const char *names)
+{
+	const char *codes[DIAGNOSE_CAUSES];
+	struct str text = STR_INIT, act = STR_INIT;
+	struct finding *f = l->finding;
+	size_t n;
+
+	str_add(&text, "likely cause: ");
+	n = !l->slow ? 0 :
+	    diagnose_causes(l->run, l->src, l->dst, &text, codes);
+	if (n > 0) {
+		add_line(f, names, str_text(&text));
+	}
+	for (size_t i = 0; i < n; i++) {
+		str_addf(&act, "%s" TELL_COMMAND "gpucheck explain %s\n",
+			 i ? "" : "Fix the likely cause, then test again:\n",
+			 codes[i]);
+	}
+	if (n > 0 && !strstr(f->act, str_text(&act))) {
+		str_add(&act, f->act);
+		finding_set_act(f, str_text(&act));
+	}
+	f->failed |= text.failed || act.failed;
+	str_release(&text);
+	str_release(&act);
+}
+
 /** In front of what to do: what helps until that is done. */
 static void add_act(const struct layers *l, const char *names)
 {
@@ -385,6 +414,7 @@ static void tell_pair(struct layers *l)
 		}
 		str_release(&text);
 	}
+	add_causes(l, names);
 	if (l->mend && is_bad(l, l->undone)) {
 		add_act(l, names);
 	}

@@ -608,6 +608,110 @@ static void the_rate_is_lost_in_a_layer(void **state)
 	}
 }
 
+/** Facts "scope=fact=value" of n1, the layers in which they explain a lost
+ *  rate, and the code. */
+static const struct {
+	const char *facts[2], *layers, *code;
+} caused[] = {
+	{ { "node=acs=on" }, "verbs_gpu", "acs_on" },
+	{ { "node=acs=off" }, "", NULL },
+	{ { "node=iommu=translates DMA" }, "verbs verbs_gpu",
+	  "iommu_translates" },
+	{ { "node=iommu=passes DMA through" }, "", NULL },
+	{ { "nic0=pcie_width=8", "nic0=pcie_width_max=16" }, "verbs",
+	  "pcie_downgraded" },
+	{ { "nic0=pcie_width=16", "nic0=pcie_width_max=16" }, "", NULL },
+	{ { "nic2=pcie_width=8", "nic2=pcie_width_max=16" }, "", NULL },
+	{ { "nic0:1=pcie_speed=8", "nic0:1=pcie_speed_max=32" }, "verbs",
+	  "pcie_downgraded" },
+	{ { "gpu0=pcie_width=8", "gpu0=pcie_width_max=16" }, "verbs_gpu",
+	  "pcie_downgraded" },
+	{ { "nic0=rate=200", "nic1=rate=400" }, "verbs", "rate_differs" },
+	{ { "nic0=active_mtu=1024", "nic1=active_mtu=4096" }, "verbs",
+	  "mtu_differs" },
+	{ { "nic0=active_mtu=4096", "nic1=active_mtu=4096" }, "", NULL },
+	{ { "eth0=mtu=1500", "lo=mtu=65536" }, "", NULL },
+	{ { "path=NET/IB" }, "verbs_gpu nccl", "gpudirect_missing" },
+	{ { "path=NET/IB/GDRDMA" }, "", NULL },
+	{ { "gpu0=cpus=far" }, "tcp nccl", "cpus_far" },
+	{ { "node=governor=powersave" }, "tcp nccl", "cpu_governor" },
+	{ { "node=governor=performance" }, "", NULL },
+	{ { "gpu0=throttled=hw_thermal" }, "nccl", "throttled" },
+	{ { "gpu0=throttled=no" }, "", NULL },
+	{ { "gpu3=throttled=hw_thermal" }, "", NULL },
+};
+
+static void add_caused(struct run *r, const char *text, int node)
+{
+	char buf[80], *scope = buf, *fact, *value;
+
+	STR_COPY(buf, text);
+	fact = strchr(scope, '=');
+	*fact++ = '\0';
+	value = strchr(fact, '=');
+	if (value) {
+		*value++ = '\0';
+		fake_fact(r, r->nodes[node].name, scope, fact, value);
+	} else {
+		str_copy(r->paths[r->n_paths], sizeof(*r->paths), fact);
+		r->cell_way[run_at(r, 0, 4)] = (uint16_t)r->n_paths++;
+	}
+}
+
+static void causes_are_named_in_the_layers_that_they_slow(void **state)
+{
+	static const char *const layers[] = { "tcp", "verbs", "verbs_gpu",
+					      "nccl" };
+	const char *codes[DIAGNOSE_CAUSES];
+
+	(void)state;
+	for (size_t i = 0; i < 4 * sizeof(caused) / sizeof(*caused); i++) {
+		const char *const *facts = caused[i / 4].facts;
+		bool in = str_names_meet(caused[i / 4].layers, layers[i % 4]);
+		struct str text = STR_INIT;
+		struct run r;
+		size_t n;
+
+		slow_run(&r);
+		for (int k = 0; k < r.n_ranks; k++) {
+			snprintf(r.ranks[k].nic_name,
+				 sizeof(r.ranks[k].nic_name), "nic%d",
+				 r.ranks[k].nic);
+		}
+		for (size_t k = 0; k < 4; k++) {
+			add_rates(&r, layers[k], (double[]){
+					  k < i % 4 ? 48 : 13, 48 });
+		}
+		add_caused(&r, facts[0], 1);
+		if (facts[1]) {
+			add_caused(&r, facts[1], 1);
+		}
+		n = diagnose_causes(&r, 0, 4, &text, codes);
+		/* the good pair is on the same nodes */
+		in = in && !str_starts(facts[0], "node=");
+		if (n != in) {
+			fail_msg("%s, rate lost in %s: '%s'", facts[0],
+				 layers[i % 4], str_text(&text));
+		}
+		/* without a good pair, whatever the nodes have */
+		for (size_t k = 0; k < r.n_diagnose; k++) {
+			r.diagnose[k].expected_GB_s = 48;
+			r.diagnose[k].outcome = r.diagnose[k].src_rank == 1 ?
+						OUTCOME_ERROR : OUTCOME_OK;
+		}
+		text.len = 0;
+		n = diagnose_causes(&r, 0, 4, &text, codes);
+		in = str_names_meet(caused[i / 4].layers, layers[i % 4]);
+		if (n != in || (n && strcmp(codes[0], caused[i / 4].code))) {
+			fail_msg("%s, rate lost in %s without a good pair: "
+				 "'%s'", facts[0], layers[i % 4],
+				 str_text(&text));
+		}
+		str_release(&text);
+		run_release(&r);
+	}
+}
+
 static void slow_pairs_have_steps_of_their_own(void **state)
 {
 	const char *why;
@@ -808,6 +912,7 @@ int main(void)
 		cmocka_unit_test(the_ladder_is_told),
 		cmocka_unit_test(like_pairs_share_a_line_and_a_part_is_named),
 		cmocka_unit_test(the_rate_is_lost_in_a_layer),
+		cmocka_unit_test(causes_are_named_in_the_layers_that_they_slow),
 		cmocka_unit_test(slow_pairs_have_steps_of_their_own),
 		cmocka_unit_test(
 			refuted_settings_are_left_out_and_proved_ones_first),

@@ -144,6 +144,10 @@ static void bad_text_names_line_and_column(void **state)
 		  .hint = "write unless=NCCL_IB_GID_INDEX=3" },
 		{ .text = "dead node=1 unless", .says = "column 19:" },
 		{ .text = "dead node=1 unless==1", .says = "column 20:" },
+		{ .text = "dead node=1 fact=acs",
+		  .says = "column 18: 'fact' cannot be 'acs'" },
+		{ .text = "dead pair=0-1 fact=acs=on",
+		  .says = "column 15: 'fact' does not go with 'pair'" },
 		{ .text = "dead node=1 unless=A=", .says = "column 20:" },
 		{ .text = "dead node=1 unless=1A=1", .says = "column 20:" },
 		{ .text = "dead node=1 unless=A-B=1", .says = "column 20:" },
@@ -151,7 +155,7 @@ static void bad_text_names_line_and_column(void **state)
 			  "A123456789012345678901234567890123456789012345678=1",
 		  .says = "column 20:" },
 		{ .text = "dead node=1 unless="
-			  "A=12345678901234567890123456789012",
+			  "A=123456789012345678901234567890123456789012345678",
 		  .says = "column 20:" },
 		{ .text = "noise percent=5 from=tcp",
 		  .says = "line 1, column 17: 'from' does not go with "
@@ -227,6 +231,7 @@ static void every_misspelt_word_gets_the_nearest(void **state)
 	check_misspelt("dead ", "direction");
 	check_misspelt("dead ", "from");
 	check_misspelt("dead ", "unless");
+	check_misspelt("dead ", "fact");
 	for (int i = 0; drill_layers[i]; i++) {
 		check_misspelt("dead from=", drill_layers[i]);
 	}

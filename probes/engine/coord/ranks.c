@@ -502,7 +502,7 @@ static void write_rank_facts(struct ranks *r, int rank)
 	const struct rank *k = &r->all[rank];
 	const struct cluster_rank *l = &r->layout.ranks[rank];
 	const char *node = r->layout.nodes[l->node].name;
-	char scope[24];
+	char scope[24], nic[LAYOUT_NIC];
 
 	if (k->state == RANK_MISSING && k->agent == NULL &&
 	    r->gpus_found[l->node] < 0) {
@@ -513,6 +513,18 @@ static void write_rank_facts(struct ranks *r, int rank)
 		run_log_fact(log, node, scope, "port", k->part, "", "plan");
 	}
 	agents_facts(log, node, k->agent, k->facts);
+	layout_nic(&r->layout, rank, nic);
+	for (size_t i = 0; i < r->drill.n; i++) {
+		const struct drill_fault *f = &r->drill.faults[i];
+		const char *of = f->part == DRILL_GPU ? scope :
+				 f->part == DRILL_NIC ? nic :
+				 l->gpu == 0	      ? "node" : NULL;
+
+		if (f->fact[0][0] && of && drill_has_end(f, &r->layout, rank)) {
+			run_log_fact(log, node, of, f->fact[0], f->fact[1],
+				     "", "drill");
+		}
+	}
 	run_log_fact(log, node, scope, "state", rank_state_name(r, k), "",
 		     "coordinator");
 	if (k->state != RANK_READY && k->detail[0] != '\0') {
