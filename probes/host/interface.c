@@ -6,7 +6,9 @@
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <limits.h>
+#include <linux/dcbnl.h>
 #include <linux/ethtool.h>
+#include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <math.h>
@@ -483,7 +485,6 @@ const char *bond_leg_fault(const struct bond *b, int leg, char buf[BOND_FAULT])
 
 #define STATS_MAX  8192		/* counters; mlx5 has about 1500 */
 #define STATS_TEXT (1024 * 1024)
-#define FEC_MARK   "Active FEC encoding: "
 
 static int ask_driver(int fd, const char *name, void *data)
 {
@@ -536,6 +537,102 @@ static void add_stats(int fd, const char *name, struct str *out)
 	free(values);
 }
 
+/** The payload of the attribute at *@at, its type and size, and *@at behind it;
+ *  NULL at @end, or if it is cut. */
+static const unsigned char *next_attribute(const unsigned char **at,
+					   const unsigned char *end,
+					   unsigned *type, size_t *size)
+{
+	const unsigned char *head = *at;
+	struct nlattr a;
+
+	if (end - head < (ptrdiff_t)sizeof(a)) {
+		return NULL;
+	}
+	memcpy(&a, head, sizeof(a));
+	if (a.nla_len < sizeof(a) || a.nla_len > end - head) {
+		return NULL;
+	}
+	*type = a.nla_type & NLA_TYPE_MASK;
+	*size = a.nla_len - sizeof(a);
+	*at = end - head > NLA_ALIGN(a.nla_len) ? head + NLA_ALIGN(a.nla_len) :
+						  end;
+	return head + sizeof(a);
+}
+
+void interface_dcb_parse(const void *answer, size_t len, struct str *out)
+{
+	const unsigned char *at = answer, *end = at + len, *in, *sub, *app;
+	unsigned type, kind;
+	size_t size, n, apps = 0;
+
+	while ((in = next_attribute(&at, end, &type, &size))) {
+		const unsigned char *last = in + size;
+
+		while (type == DCB_ATTR_IEEE &&
+		       (sub = next_attribute(&in, last, &kind, &n))) {
+			const unsigned char *stop = sub + n;
+
+			/* struct ieee_pfc: capacity, then a bit a priority */
+			if (kind == DCB_ATTR_IEEE_PFC && n >= 2) {
+				str_add(out, INTERFACE_PFC);
+				for (int k = 0; k < 8; k++) {
+					if (sub[1] >> k & 1) {
+						str_addf(out, "%d ", k);
+					}
+				}
+				str_add(out, sub[1] ? "\n" : "none\n");
+			}
+			/* struct dcb_app: selector, priority, DSCP */
+			while (kind == DCB_ATTR_IEEE_APP_TABLE &&
+			       (app = next_attribute(&sub, stop, &kind, &n))) {
+				uint16_t dscp;
+
+				kind = DCB_ATTR_IEEE_APP_TABLE;
+				if (n < 4 ||
+				    app[0] != IEEE_8021QAZ_APP_SEL_DSCP) {
+					continue;
+				}
+				memcpy(&dscp, app + 2, sizeof(dscp));
+				str_addf(out, "%s%u=%u ", apps++ ? "" :
+					 INTERFACE_DSCP, dscp, app[1]);
+			}
+		}
+	}
+	str_add(out, apps ? "\n" : "");
+}
+
+/** Add what the driver of interface @name says of priorities. */
+static void add_dcb(const char *name, struct str *out)
+{
+	struct {
+		struct nlmsghdr head;
+		struct dcbmsg body;
+		struct nlattr attribute;
+		char name[IF_NAMESIZE];
+	} q = {
+		.head = { .nlmsg_len = sizeof(q), .nlmsg_type = RTM_GETDCB,
+			  .nlmsg_flags = NLM_F_REQUEST },
+		.body = { .cmd = DCB_CMD_IEEE_GET },
+		.attribute = { .nla_len = sizeof(q.attribute) + sizeof(q.name),
+			       .nla_type = DCB_ATTR_IFNAME },
+	};
+	_Alignas(struct nlmsghdr) char answer[16384];
+	const struct nlmsghdr *h = (const void *)answer;
+	const size_t head = NLMSG_SPACE(sizeof(struct dcbmsg));
+	struct routes r;
+	ssize_t n;
+
+	snprintf(q.name, sizeof(q.name), "%s", name);
+	routes_open(&r);
+	n = r.fd >= 0 && send(r.fd, &q, sizeof(q), 0) >= 0 ?
+		    recv(r.fd, answer, sizeof(answer), 0) : -1;
+	if (n > (ssize_t)head && h->nlmsg_type != NLMSG_ERROR) {
+		interface_dcb_parse(answer + head, (size_t)n - head, out);
+	}
+	routes_close(&r);
+}
+
 char *interface_stats(const char *root, const char *name)
 {
 	static const struct {
@@ -561,10 +658,11 @@ char *interface_stats(const char *root, const char *name)
 	for (size_t i = 0; ask_driver(fd, name, &fec) == 0 &&
 			   i < sizeof(fecs) / sizeof(fecs[0]); i++) {
 		if (fec.active_fec & fecs[i].bit) {
-			str_addf(&out, FEC_MARK "%s\n", fecs[i].word);
+			str_addf(&out, INTERFACE_FEC "%s\n", fecs[i].word);
 		}
 	}
 	close(fd);
+	add_dcb(name, &out);
 	text = out.len > 0 ? strdup(str_text(&out)) : NULL;
 	str_release(&out);
 	return text;
@@ -589,10 +687,12 @@ bool interface_stat(const char *text, const char *name, uint64_t *value)
 	return false;
 }
 
-void interface_fec(const char *text, char *buf, size_t size)
+bool interface_said(const char *text, const char *mark, char *buf, size_t size)
 {
-	const char *at = text != NULL ? strstr(text, FEC_MARK) : NULL;
+	const char *at = text != NULL ? strstr(text, mark) : NULL;
+	size_t n = at != NULL ? strcspn(at += strlen(mark), "\n") : 0;
 
-	at = at != NULL ? at + strlen(FEC_MARK) : "";
-	snprintf(buf, size, "%.*s", (int)strcspn(at, " \n"), at);
+	n -= n > 0 && at[n - 1] == ' ';
+	snprintf(buf, size, "%.*s", (int)n, at != NULL ? at : "");
+	return n > 0;
 }

@@ -10,6 +10,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/net.h"
+#include "lib/base/str.h"
 
 /* ---- route --------------------------------------------------------------- */
 
@@ -131,15 +132,28 @@ enum interface_way { INTERFACE_UNKNOWN, INTERFACE_DOWN, INTERFACE_UP };
 enum interface_way interface_says(const struct sockaddr *sa, char *buf,
 				  size_t size);
 
-/** Return the statistics of the driver of interface @name, and its FEC, as
- *  "ethtool -S" and "ethtool --show-fec" print them; below @root (not "") the
- *  recorded text ethtool/NAME.  free() frees; NULL: there are none. */
+/** Return the statistics of the driver of interface @name, its FEC and its
+ *  priorities, as "ethtool -S" and "ethtool --show-fec" print them; below @root
+ *  (not "") the recorded text ethtool/NAME.  free() frees; NULL: there are
+ *  none. */
 char *interface_stats(const char *root, const char *name);
 /** The counter @name of such a @text (NULL: none) into *@value; false: it is
  *  not there.  Pure; input is untrusted. */
 bool interface_stat(const char *text, const char *name, uint64_t *value);
-/** "RS", "BaseR", "Off" of such a @text into @buf; "": not known.  Pure. */
-void interface_fec(const char *text, char *buf, size_t size);
+/* Lines of such a text: the active FEC ("RS"); the priorities with flow control
+ * (PFC: "3", "3 4", "none"), and the priority of each DSCP ("0=0 26=3"), if
+ * packets are sorted by it. */
+#define INTERFACE_FEC  "Active FEC encoding: "
+#define INTERFACE_PFC  "PFC priorities: "
+#define INTERFACE_DSCP "DSCP priorities: "
+
+/** The rest of the line that begins with @mark of such a @text (NULL: none)
+ *  into @buf, "" and false without one.  Pure. */
+bool interface_said(const char *text, const char *mark, char *buf, size_t size);
+
+/** Append these lines about priorities by the attributes of a kernel's answer
+ *  to DCB_CMD_IEEE_GET.  Pure; input is untrusted. */
+void interface_dcb_parse(const void *answer, size_t len, struct str *out);
 
 /** An entry of an inventory's array "interfaces"; new reference. */
 json_t *interface_json(const struct interface *i);

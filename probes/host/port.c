@@ -18,6 +18,7 @@
 #include "lib/base/units.h"
 #include "probes/host/interface.h"
 #include "probes/host/inventory.h"
+#include "probes/host/nccl_conf.h"
 #include "probes/host/sysfile.h"
 
 /* ---- port route ---------------------------------------------------------- */
@@ -142,6 +143,10 @@ static const struct {
 	MEMBER("board", board, TEXT, 0, ""),
 	MEMBER("netdev", netdev, TEXT, 0, ""),
 	MEMBER("fec", fec, TEXT, 0, ""),
+	MEMBER("pfc", pfc, TEXT, 0, ""),
+	MEMBER("trust", trust, TEXT, 0, ""),
+	MEMBER("ecn", ecn, TEXT, 0, ""),
+	MEMBER("roce_priority", priority, COUNT, 0, ""),
 	MEMBER("gids", gids, TEXT, 0, ""),
 	MEMBER("gid_kinds", gid_kinds, TEXT, 0, ""),
 	MEMBER("subnet", subnet, TEXT, 0, ""),
@@ -536,7 +541,50 @@ static struct port_pcie read_pcie(const char *root, const struct port *p,
 	return link;
 }
 
-static void read_counters(const char *root, struct port *p)
+/** Read which priorities the port protects, and which one NCCL's packets have:
+ *  that of their DSCP, or without such a table that of the service level. */
+static void read_lossless(const char *root, const json_t *conf,
+			  const char *stats, struct port *p)
+{
+	char text[FILE_TEXT], dscps[1024] = " ", key[16];
+	const char *at, *source;
+	int64_t tc = 0, sl = 0;
+	bool by_dscp = interface_said(stats, INTERFACE_DSCP, dscps + 1,
+				      sizeof(dscps) - 1);
+	size_t len = 0;
+
+	for (int k = 0; k < 8; k++) {
+		/* of Mellanox's driver package */
+		if (sysfile_read(text, sizeof(text), NET "ecn/roce_np/enable/%d",
+				 root, p->netdev, k) > 0 &&
+		    len < sizeof(p->ecn)) {
+			len += (size_t)snprintf(p->ecn + len,
+						sizeof(p->ecn) - len, "%c",
+						text[0] == '1' ? '0' + k : '-');
+		}
+	}
+	if (!interface_said(stats, INTERFACE_PFC, p->pfc, sizeof(p->pfc))) {
+		return;
+	}
+	if (sysfile_read(text, sizeof(text), NET "qos/trust", root,
+			 p->netdev) > 0) {
+		by_dscp = by_dscp && strcmp(text, "dscp") == 0;
+	}
+	STR_COPY(p->trust, by_dscp ? "dscp" : "pcp");
+	nccl_conf_int(conf, "NCCL_IB_TC", 0, 255, &tc, &source);
+	nccl_conf_int(conf, "NCCL_IB_SL", 0, 15, &sl, &source);
+	sysfile_read(text, sizeof(text), HCA_FILE "tc/%d/traffic_class", root,
+		     p->hca, p->number);
+	if (sscanf(text, "Global tclass=%" SCNd64, &tc) == 1) {
+		tc &= 255;	/* set for all queue pairs */
+	}
+	snprintf(key, sizeof(key), " %d=", (int)(tc >> 2));
+	at = strstr(dscps, key);
+	p->priority = !by_dscp ? (int)sl & 7 :
+		      at != NULL ? (int)strtol(at + strlen(key), NULL, 10) : -1;
+}
+
+static void read_counters(const char *root, const json_t *conf, struct port *p)
 {
 	static const char *const moved[] = { "port_xmit_data",
 					     "port_rcv_data" };
@@ -545,8 +593,11 @@ static void read_counters(const char *root, struct port *p)
 	char text[FILE_TEXT], *end;
 	int64_t words;
 
-	interface_fec(stats, p->fec, sizeof(p->fec));
-
+	interface_said(stats, INTERFACE_FEC, p->fec, sizeof(p->fec));
+	p->fec[strcspn(p->fec, " ")] = '\0';
+	if (!p->software && stats != NULL) {
+		read_lossless(root, conf, stats, p);
+	}
 	for (size_t i = 0; port_counter_defs[i].name != NULL; i++) {
 		const struct port_counter_def *d = &port_counter_defs[i];
 
@@ -651,7 +702,7 @@ static const char *port_text(const char *root, const struct port *p,
 	return text;
 }
 
-static void read_port(const char *root, struct port *p)
+static void read_port(const char *root, const json_t *conf, struct port *p)
 {
 	char text[FILE_TEXT];
 	struct port_pcie slot;
@@ -688,7 +739,7 @@ static void read_port(const char *root, struct port *p)
 		     p->hca);
 	units_parse_int(text, 0, INT_MAX, &numa, NULL);
 	p->numa = (int)numa;
-	read_counters(root, p);
+	read_counters(root, conf, p);
 }
 
 size_t port_list(const char *root, struct port *ports, size_t max)
@@ -696,6 +747,7 @@ size_t port_list(const char *root, struct port *ports, size_t max)
 	char hcas[HCAS_MAX][64], numbers[PORTS_MAX][64];
 	size_t n = 0, n_hcas = sysfile_list(hcas, HCAS_MAX,
 					    "%s/sys/class/infiniband", root);
+	json_t *conf = n_hcas > 0 ? nccl_conf_read(root, 0) : NULL;
 
 	for (size_t i = 0; i < n_hcas; i++) {
 		size_t k, m = sysfile_list(numbers,
@@ -706,7 +758,7 @@ size_t port_list(const char *root, struct port *ports, size_t max)
 		for (k = 0; k < m; k++) {
 			struct port *p = &ports[n++];
 
-			*p = (struct port){ 0 };
+			*p = (struct port){ .priority = -1 };
 			p->number = (int)strtol(numbers[k], NULL, 10);
 			STR_COPY(p->hca, hcas[i]);
 			STR_COPY(p->name, hcas[i]);
@@ -714,9 +766,10 @@ size_t port_list(const char *root, struct port *ports, size_t max)
 				snprintf(p->name, sizeof(p->name), "%.63s:%d",
 					 hcas[i], p->number);
 			}
-			read_port(root, p);
+			read_port(root, conf, p);
 		}
 	}
+	json_decref(conf);
 	return n;
 }
 

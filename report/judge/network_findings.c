@@ -602,6 +602,51 @@ static void find_gids(const struct nets *x, struct verdict *v)
 			     x->run->nodes[first].name);
 }
 
+/** Ports that protect some priorities from loss, but not that of NCCL's
+ *  packets. */
+static void find_unprotected(const struct nets *x, struct verdict *v)
+{
+	const struct fact_row *first = NULL;
+	struct finding *f;
+	size_t ports = 0;
+	int at = -1;
+
+	run_foreach_fact(x->run, g) {
+		const char *pfc;
+
+		if (strcmp(g->fact, "roce_priority") != 0) {
+			continue;
+		}
+		at = run_find_node(x->run, g->node, at);
+		pfc = run_fact_beside(x->run, g, "pfc");
+		if (at < 0 || !pfc[0] || strcmp(pfc, "none") == 0 ||
+		    strstr(pfc, g->value) || x->nodes[at].set ||
+		    (x->nodes[at].network &&
+		     !str_starts(x->nodes[at].network, "IB")) ||
+		    strcmp(run_fact_beside(x->run, g, "port_state"),
+			   "ACTIVE") != 0 || !nic_names(x, at) ||
+		    !is_meant(x, at, g->scope)) {
+			continue;
+		}
+		first = first ? first : g;
+		ports++;
+	}
+	if (!first || x->run->n_nodes < 2) {
+		return;
+	}
+	f = finding_add(v, part_of_kind(PART_CONFIG), "pfc_priority");
+	f->cells = f->explained = ports;
+	finding_say(f, "NCCL's packets have priority %s on %zu RoCE port%s, for "
+		    "example %s of %s, but flow control (PFC) protects "
+		    "priority %s from loss: NCCL's are dropped if a buffer is "
+		    "full", first->value, ports, ports == 1 ? "" : "s",
+		    first->scope, first->node,
+		    run_fact_beside(x->run, first, "pfc"));
+	finding_add_evidence(f, "roce_priority and pfc of %s on %s in facts.csv "
+			     "(trust %s)", first->scope, first->node,
+			     run_fact_beside(x->run, first, "trust"));
+}
+
 void network_findings(const struct run *run, struct verdict *v)
 {
 	static const struct part between = { .kind = PART_INTER_NODE };
@@ -653,6 +698,7 @@ void network_findings(const struct run *run, struct verdict *v)
 		tell_setting(set, f);
 	}
 	find_gids(&x, v);
+	find_unprotected(&x, v);
 	nets_release(&x);
 }
 

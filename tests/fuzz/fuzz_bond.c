@@ -11,6 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = calloc(size + 1, 1), fault[BOND_FAULT];
+	struct str out = STR_INIT;
 	struct bond b;
 	uint64_t n;
 
@@ -26,7 +27,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			}
 		}
 	}
-	interface_fec(text, fault, 16);
+	interface_said(text, INTERFACE_FEC, fault, 16);
+	interface_dcb_parse(data, size, &out);
+	str_release(&out);
 	if (interface_stat(text, "rx_discards_phy", &n) && size < 18) {
 		abort();
 	}

@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <linux/dcbnl.h>
 #include <cmocka.h>
 
 #include "probes/host/interface.h"
@@ -106,10 +108,50 @@ static void drivers_count(void **state)
 	assert_false(interface_stat(text, "rx_crc_errors_phy", &n));
 	assert_false(interface_stat(text, "rx_discards_phy", &n));
 	assert_false(interface_stat(NULL, "rx_discards_phy", &n));
-	interface_fec(text, fec, sizeof(fec));
+	assert_true(interface_said(text, INTERFACE_FEC, fec, sizeof(fec)));
 	assert_string_equal(fec, "RS");
-	interface_fec("", fec, sizeof(fec));
+	assert_false(interface_said("", INTERFACE_FEC, fec, sizeof(fec)));
 	assert_string_equal(fec, "");
+}
+
+/** An answer of the kernel about priorities: flow control on 3 and 4, and two
+ *  entries of which one is a DSCP. */
+static void priorities_are_read(void **state)
+{
+	static const unsigned char answer[] = {
+		6, 0, 1, 0, 'e', '0', 0, 0,	/* its name */
+		56, 0, DCB_ATTR_IEEE, 0x80,
+		12, 0, DCB_ATTR_IEEE_ETS, 0, 8, 0, 0, 0, 0, 0, 0, 0,
+		10, 0, DCB_ATTR_IEEE_PFC, 0, 8, 0x18, 0, 0, 0, 0, 0, 0,
+		28, 0, DCB_ATTR_IEEE_APP_TABLE, 0x80,
+		8, 0, DCB_ATTR_IEEE_APP, 0, 1, 2, 0x15, 0x89,
+		8, 0, DCB_ATTR_IEEE_APP, 0,
+		IEEE_8021QAZ_APP_SEL_DSCP, 3, 26, 0,
+		8, 0, DCB_ATTR_IEEE_APP, 0,
+		IEEE_8021QAZ_APP_SEL_DSCP, 0, 0, 0,
+		0, 0, 0, 0,	/* behind the table */
+	};
+	struct str out = STR_INIT;
+	char text[64];
+
+	(void)state;
+	interface_dcb_parse(answer, sizeof(answer), &out);
+	assert_true(interface_said(str_text(&out), INTERFACE_PFC, text, 64));
+	assert_string_equal(text, "3 4");
+	assert_true(interface_said(str_text(&out), INTERFACE_DSCP, text, 64));
+	assert_string_equal(text, "26=3 0=0");
+	/* cut anywhere, it has less, and nothing else */
+	for (size_t n = 0; n < sizeof(answer) - 4; n++) {
+		unsigned char *copy = malloc(n + 1);
+
+		memcpy(copy, answer, n);
+		str_reset(&out);
+		interface_dcb_parse(copy, n, &out);
+		assert_false(interface_said(str_text(&out), INTERFACE_DSCP,
+					    text, 64));
+		free(copy);
+	}
+	str_release(&out);
 }
 
 static void other_text_is_no_bond(void **state)
@@ -133,6 +175,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(which_leg_does_not_work),
 		cmocka_unit_test(drivers_count),
+		cmocka_unit_test(priorities_are_read),
 		cmocka_unit_test(other_text_is_no_bond),
 	};
 

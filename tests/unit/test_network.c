@@ -209,6 +209,52 @@ static void addresses_are_judged(void **state)
 	}
 }
 
+/** RoCE ports whose flow control is for other packets than NCCL's. */
+static void priorities_without_flow_control(void **state)
+{
+	static const struct {
+		const char *pfc, *priority, *state, *fact, *nic;
+		bool warns;
+	} cases[] = {
+		{ "3", "0", "ACTIVE", "-", "mlx5_0", true },
+		{ "3 4", "0", "ACTIVE", "-", "mlx5_0", true },
+		{ "3 4", "4", "ACTIVE", "-", "mlx5_0", false },
+		/* lossy by design; down; not RDMA; for storage; not known */
+		{ "none", "0", "ACTIVE", "-", "mlx5_0", false },
+		{ "3", "0", "DOWN", "-", "mlx5_0", false },
+		{ "3", "0", "ACTIVE", "NCCL_IB_DISABLE", "mlx5_0", false },
+		{ "3", "0", "ACTIVE", "-", "mlx5_7", false },
+		{ "3", "0", "ACTIVE", "-", NULL, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct wiring w = {
+			.path = "NET/IB/GDRDMA",
+			.facts = { { "mlx5_0", "port_state", cases[i].state },
+				   { "mlx5_0", "pfc", cases[i].pfc },
+				   { "mlx5_0", "roce_priority",
+				     cases[i].priority },
+				   { "node", cases[i].fact, "1" } },
+			.nics = { cases[i].nic, "mlx5_1" },
+		};
+		size_t found = 0;
+		struct verdict v;
+		struct run r;
+
+		wire(&r, &w);
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		for (size_t k = 0; k < v.n; k++) {
+			found += strcmp(v.findings[k].code,
+					"pfc_priority") == 0;
+			assert_false(v.findings[k].fail);
+		}
+		assert_int_equal(found, cases[i].warns);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 static void ways_are_judged(void **state)
 {
 	(void)state;
@@ -467,6 +513,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ways_are_judged),
 		cmocka_unit_test(addresses_are_judged),
+		cmocka_unit_test(priorities_without_flow_control),
 		cmocka_unit_test(both_ends_must_have_better),
 		cmocka_unit_test(pretend_nodes_are_not_accused),
 		cmocka_unit_test(collectives_are_judged),

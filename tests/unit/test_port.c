@@ -70,6 +70,12 @@ static const struct file files[] = {
 	{ IB "mlx5_1/device/current_link_width", "63\n" },
 	{ "sys/class/net/ens1np0/carrier_changes", "9\n" },
 	{ "sys/class/net/ens1np0/speed", "25000\n" },
+	{ "sys/class/net/ens1np0/ecn/roce_np/enable/3", "1\n" },
+	{ "sys/class/net/ens1np0/ecn/roce_np/enable/4", "0\n" },
+	{ "ethtool/ens1np0", "NIC statistics:\n"
+	  "Active FEC encoding: RS\nPFC priorities: 3 4 \n"
+	  "DSCP priorities: 126=1 0=0 26=3 \n" },
+	{ "etc/nccl.conf", "NCCL_IB_TC=106\nNCCL_IB_SL=4\n" },
 	{ "sys/class/net/ens1np0/type", "1\n" },
 	{ "sys/class/net/ib0/speed", "-1\n" },
 	{ "sys/class/net/ib0/type", "32\n" },
@@ -225,6 +231,11 @@ static void a_tree_is_read(void **state)
 	p = find(ports, n, "mlx5_1");
 	assert_string_equal(p->state, "DOWN");
 	assert_string_equal(p->netdev, "ens1np0");
+	assert_string_equal(p->fec, "RS");
+	assert_string_equal(p->pfc, "3 4");
+	assert_string_equal(p->trust, "dscp");
+	assert_string_equal(p->ecn, "3-");
+	assert_int_equal(p->priority, 3);	/* 106 / 4 is DSCP 26 */
 	assert_string_equal(p->gids, "0:v1 3:v2 4:v2 5:v2");
 	assert_string_equal(p->gid_kinds, "0:link 3:IPv4 4:IPv6");
 	assert_string_equal(p->subnet, "");	/* that of no subnet manager */
