@@ -62,6 +62,12 @@ int gpu_bars(const struct run *run, const struct verdict *v,
 	     const struct gpu_rows *rows, struct picture *p);
 #define GPU_BARS_MAX 448
 
+/** Lay out the rates of the slow pair of @first, a row of run->diagnose: a bar
+ *  for each layer and setting, that of the good pair below it, and a line for
+ *  the link.  0, or -1 without memory.  picture_release() in any case. */
+int layer_bars(const struct run *run, const struct diagnose_row *first,
+	       struct picture *p);
+
 /* ---- plot ---------------------------------------------------------------- */
 
 /** Bytes of the name of a picture's file. */

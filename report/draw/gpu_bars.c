@@ -8,6 +8,7 @@
 #include "lib/base/stats.h"
 #include "report/draw/picture.h"
 #include "report/judge/caption.h"
+#include "report/judge/diagnose.h"
 #include "report/model/run.h"
 
 #define LEFT	 150	/* of the bars: the names of the tests */
@@ -22,6 +23,7 @@
 /** Okabe and Ito's colours: told apart by readers of any kind of sight. */
 #define GOOD	 0x0072b2
 #define BELOW	 0xd55e00
+#define FAINT	 0xb4bac2	/* what others are compared with */
 
 static const char *const tests[] = {
 	GPU_TEST_H2D, GPU_TEST_D2H, GPU_TEST_BOTH, GPU_TEST_FAR_H2D,
@@ -261,4 +263,106 @@ int gpu_bars(const struct run *run, const struct verdict *v,
 	p->failed |= !b.values;
 	free(b.values);
 	return p->failed ? -1 : drawn == 0;
+}
+
+/* ---- layers of a slow pair ----------------------------------------------- */
+
+#define NAMES  310	/* of the bars: the names of layers and settings */
+#define LAYERS 400	/* of the longest bar */
+#define THICK  12
+
+/** A bar of @GB_s with its number. */
+static void layer_bar(struct picture *p, float y, double GB_s, double most,
+		      uint32_t rgb)
+{
+	float wide = (float)(LAYERS * GB_s / most);
+
+	pic_shape(p, (struct picture_shape){ .x = NAMES, .y = y, .width = wide,
+					     .height = THICK, .rgb = rgb });
+	pic_text(p, TEXT_SMALL, NAMES + wide + 8, y + THICK / 2, INK, "%.1f",
+		 GB_s);
+}
+
+/** The title and the legend; @good: NULL without a good pair. */
+static void layer_heading(struct picture *p, const struct diagnose_row *first,
+			  const struct diagnose_row *good, bool links)
+{
+	static const struct {
+		uint32_t rgb;
+		const char *words;
+	} entries[] = {
+		{ GOOD, "full rate" }, { BELOW, "rate is lost" },
+		{ FAINT, "good pair" }, { INK_SOFT, "link" },
+	};
+	float x = EDGE;
+
+	pic_text(p, TEXT_LEFT, EDGE, EDGE, INK,
+		 "%s:%d to %s:%d by layer, GB/s", first->src_node,
+		 (int)first->src_gpu, first->dst_node, (int)first->dst_gpu);
+	for (int i = 0; i < 4; i++) {
+		if (i == 2 ? !good : i == 3 && !links) {
+			continue;
+		}
+		pic_shape(p, (struct picture_shape){
+			.x = x + (i == 3 ? 13 : 0), .y = EDGE + 25,
+			.width = i == 3 ? 1 : 14, .height = 14,
+			.rgb = entries[i].rgb });
+		pic_text(p, TEXT_SMALL, x + 20, EDGE + 32, INK, "%s",
+			 entries[i].words);
+		x += 120;
+	}
+	if (good) {
+		pic_text(p, TEXT_SMALL, x, EDGE + 32, INK_SOFT,
+			 "good pair: %s:%d to %s:%d", good->src_node,
+			 (int)good->src_gpu, good->dst_node,
+			 (int)good->dst_gpu);
+	}
+}
+
+int layer_bars(const struct run *run, const struct diagnose_row *first,
+	       struct picture *p)
+{
+	const struct diagnose_row *good = NULL, *r;
+	double most = 0, GB_s[DIAGNOSE_RATES];
+	float y = EDGE + 64;
+	bool links = false;
+	const char *name;
+
+	*p = (struct picture){ .stroke = 2 };
+	pic_fonts(p);
+	for (size_t n = 0; (r = diagnose_rates(run, first, n, &name, GB_s));
+	     n++) {
+		for (int k = 0; k < DIAGNOSE_RATES; k++) {
+			most = fmax(most, GB_s[k]);
+		}
+	}
+	for (size_t n = 0; (r = diagnose_rates(run, first, n, &name, GB_s));
+	     n++) {
+		const struct diagnose_step s = { .name = r->step };
+		int src = (int)r->src_rank, dst = (int)r->dst_rank;
+		bool full = strcmp(r->kind, DIAGNOSE_KNOB) == 0 ?
+				    diagnose_helps(run, r) :
+				    diagnose_keeps(run, &s, src, dst) > 0;
+		bool two = GB_s[DIAGNOSE_GOOD] > 0;
+
+		good = good ? good : diagnose_good(run, &s, src, dst);
+		pic_text(p, TEXT_SMALL, EDGE, y + (two ? THICK : THICK / 2),
+			 INK, "%.34s%s", name, strlen(name) > 34 ? "..." : "");
+		layer_bar(p, y, r->bw_GB_s, most, full ? GOOD : BELOW);
+		if (two) {
+			layer_bar(p, y + THICK + 2, GB_s[DIAGNOSE_GOOD], most,
+				  FAINT);
+		}
+		if (GB_s[DIAGNOSE_LINK] > 0) {
+			links = true;
+			pic_line(p, (float)(NAMES + LAYERS *
+					    GB_s[DIAGNOSE_LINK] / most), y - 3,
+				 0, (two ? 2 : 1) * THICK + 8);
+		}
+		y += two ? 40 : 24;
+	}
+	layer_heading(p, first, good, links);
+	p->width = MIN_WIDTH;
+	p->height = (int)y + EDGE / 2;
+	return p->failed ? -1 : 0;
 }

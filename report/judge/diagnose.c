@@ -641,6 +641,52 @@ int diagnose_index(const struct run *run, const struct diagnose_step *s,
 	return r->nic;
 }
 
+bool diagnose_is_slow(const struct run *run, size_t i)
+{
+	const struct diagnose_row *r = &run->diagnose[i];
+	bool first = true;
+
+	for (size_t k = 0; k < i; k++) {
+		first = first && (run->diagnose[k].src_rank != r->src_rank ||
+				  run->diagnose[k].dst_rank != r->dst_rank);
+	}
+	return first && class_of(run, (int)r->src_rank, (int)r->dst_rank) ==
+				CELL_SLOW;
+}
+
+const struct diagnose_row *diagnose_rates(const struct run *run,
+					  const struct diagnose_row *first,
+					  size_t n, const char **name,
+					  double GB_s[DIAGNOSE_RATES])
+{
+	int src = (int)first->src_rank, dst = (int)first->dst_rank;
+	const struct diagnose_row *r = NULL, *good;
+	const struct diagnose_step *s = diagnose_steps;
+	struct diagnose_step knob = { 0 };
+
+	for (n++; n > 0 && !diagnose_is_knob(s); s++) {
+		r = diagnose_row_of(run, s, src, dst);
+		n -= r && r->outcome == OUTCOME_OK && r->bw_GB_s > 0;
+	}
+	for (size_t i = 0; n > 0 && i < run->n_diagnose; i++) {
+		r = &run->diagnose[i];
+		knob.name = knob.says = r->step;
+		n -= r->src_rank == src && r->dst_rank == dst &&
+		     r->outcome == OUTCOME_OK && r->bw_GB_s > 0 &&
+		     strcmp(r->kind, DIAGNOSE_KNOB) == 0;
+	}
+	s = knob.name ? &knob : s - 1;
+	if (n > 0 || !r) {
+		return NULL;
+	}
+	good = diagnose_good(run, s, src, dst);
+	*name = s->says;
+	GB_s[DIAGNOSE_OWN] = r->bw_GB_s;
+	GB_s[DIAGNOSE_GOOD] = good ? good->bw_GB_s : NAN;
+	GB_s[DIAGNOSE_LINK] = r->expected_GB_s > 0 ? r->expected_GB_s : NAN;
+	return r;
+}
+
 /* ---- diagnose read ------------------------------------------------------- */
 
 /* Read the run of one step about its pairs. */

@@ -157,6 +157,21 @@ int diagnose_read(const char *dir, const struct run *run,
  *  otherwise the knob was not tried. */
 bool diagnose_was_set(const char *dir, const struct diagnose_step *s);
 
+/** Return true if row @i of run->diagnose is the first one of a slow pair. */
+bool diagnose_is_slow(const struct run *run, size_t i);
+
+enum { DIAGNOSE_OWN, DIAGNOSE_GOOD, DIAGNOSE_LINK, DIAGNOSE_RATES };
+/**
+ * Return row @n from 0 with a rate of the pair of @first: the layers from the
+ * lowest one up, then the settings; NULL: there is none.  Set @name, and @GB_s
+ * to the rates of the pair, of the good pair in the same layer, and of the link
+ * (NAN: not known).
+ */
+const struct diagnose_row *diagnose_rates(const struct run *run,
+					  const struct diagnose_row *first,
+					  size_t n, const char **name,
+					  double GB_s[DIAGNOSE_RATES]);
+
 /** Adds the results of the tests to the findings of @v. */
 void diagnose_tell(const struct run *run, struct verdict *v);
 

@@ -7,8 +7,10 @@
 #include "lib/base/units.h"
 #include "report/base/wrap.h"
 #include "report/draw/draw.h"
+#include "report/draw/picture.h"
 #include "report/judge/accepted.h"
 #include "report/judge/caption.h"
+#include "report/judge/diagnose.h"
 #include "report/judge/findings.h"
 #include "report/judge/pairs.h"
 #include "report/model/run.h"
@@ -323,6 +325,53 @@ static void add_bad_cells(const struct run *run, const struct verdict *v,
 	}
 }
 
+/** Add the rates of each slow pair of --diagnose by layer, beside those of the
+ *  good pair and of the link: as tables for a screen of @width columns, or as
+ *  pictures of a page. */
+static void layers_add(const struct run *run, int width, bool page,
+		       struct str *out)
+{
+	static const struct table_column columns[] = {
+		{ .name = "layer or setting" },
+		{ .name = "GB/s", .right = true },
+		{ .name = "good pair", .right = true },
+		{ .name = "link", .right = true },
+	};
+
+	for (size_t i = 0; i < run->n_diagnose; i++) {
+		const struct diagnose_row *first = &run->diagnose[i];
+		struct table t = { .columns = columns, .n_columns = 4,
+				   .indent = 2 };
+		struct picture p = { 0 };
+		double GB_s[DIAGNOSE_RATES];
+		const char *name;
+
+		if (!diagnose_is_slow(run, i)) {
+			continue;
+		}
+		for (size_t n = 0; diagnose_rates(run, first, n, &name, GB_s);
+		     n++) {
+			table_add(&t, name);
+			for (int k = 0; k < DIAGNOSE_RATES; k++) {
+				GB_s[k] > 0 ? table_addf(&t, "%.1f", GB_s[k]) :
+					      table_add(&t, "");
+			}
+		}
+		if (table_rows(&t) > 0 && page) {
+			out->failed |= layer_bars(run, first, &p) < 0;
+			picture_svg(&p, out);
+			picture_release(&p);
+		} else if (table_rows(&t) > 0) {
+			str_addf(out, "%s:%d -> %s:%d by layer\n",
+				 first->src_node, (int)first->src_gpu,
+				 first->dst_node, (int)first->dst_gpu);
+			table_text(&t, width, out);
+			str_addch(out, '\n');
+		}
+		table_release(&t);
+	}
+}
+
 /** Add the tests of --diagnose; each rate is a bar, the fastest a full one. */
 static void layers_html(const struct run *run, struct str *out)
 {
@@ -346,11 +395,11 @@ static void layers_html(const struct run *run, struct str *out)
 		table_addf(&t, "%s:%lld", r->src_node, (long long)r->src_gpu);
 		table_addf(&t, "%s:%lld", r->dst_node, (long long)r->dst_gpu);
 		table_add(&t, r->step);
-		table_real(&t, 1, r->bw_GB_s);
+		table_real(&t, 3, r->bw_GB_s);
 		if (r->bw_GB_s > 0) {
 			table_bar(&t, r->bw_GB_s / most);
 		}
-		table_real(&t, 1, r->expected_GB_s);
+		table_real(&t, 3, r->expected_GB_s);
 		table_add(&t, outcome_name(r->outcome));
 		table_add(&t, r->code);
 		table_add(&t, r->detail);
@@ -388,6 +437,7 @@ static void html_pairs(const struct judged *j, const char *dir, struct str *out)
 	}
 	str_release(&sizes);
 	layers_html(run, out);
+	layers_add(run, 0, true, out);
 	html_data(j, out);
 }
 
@@ -558,6 +608,7 @@ static int pairs_below(const struct judged *j, int width,
 	if (j->run.ports || is_map_wanted(j)) {
 		str_addch(out, '\n');
 	}
+	layers_add(&j->run, width > 0 ? width : JUDGED_FILE_WIDTH, false, out);
 	if (j->run.ports) {
 		table_render(&j->run, out);
 		str_addch(out, '\n');
