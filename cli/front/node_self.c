@@ -111,21 +111,16 @@ static void say_end(const struct gather *g, struct node_look *look)
 	}
 }
 
-/* One that looks at this node: "gpucheck worker NAME". */
-struct node_child {
-	const char *worker;
-	const char *what;	/* for people */
-};
 #define LOOKS_MAX 3
 
 /**
- * Runs the @n children of @list in parallel until @deadline_ns, with the
- * options of @s and this node's @name.  Writes their messages, also those of a
- * child that hung later, to @sink, and how they ended to @ends.  Returns 0, or
- * -1 with @sink->e.
+ * Runs the @n children of @list ("gpucheck worker NAME", and what that checks)
+ * in parallel until @deadline_ns, with the options of @s and this node's @name.
+ * Writes their messages, also those of a child that hung later, to @sink, and
+ * how they ended to @ends.  Returns 0, or -1 with @sink->e.
  */
 static int look_at_node(const struct session *s, const char *name,
-			const struct node_child *list, size_t n,
+			const struct name_text *list, size_t n,
 			int64_t deadline_ns, struct sink *sink,
 			struct node_look *ends)
 {
@@ -146,7 +141,7 @@ static int look_at_node(const struct session *s, const char *name,
 	for (size_t i = 0; i < n; i++) {
 		argv[i][0] = path;
 		argv[i][1] = (char *)"worker";
-		argv[i][2] = (char *)list[i].worker;
+		argv[i][2] = (char *)list[i].name;
 		all[i] = (struct gather){ .argv = argv[i], .in = in.data,
 					  .n_in = in.len };
 	}
@@ -156,7 +151,7 @@ static int look_at_node(const struct session *s, const char *name,
 	for (size_t i = 0; i < n; i++) {
 		struct wire_buf said = { .bytes = all[i].out };
 
-		ends[i].what = list[i].what;
+		ends[i].what = list[i].text;
 		say_end(&all[i], &ends[i]);
 		while (wire_buf_hear(&said, MSG_FROM_WORKER, &events, sink,
 				     NULL) > 0) {
@@ -243,7 +238,7 @@ static void node_name(char buf[HOSTNAME_SIZE], bool is_short)
 static int fill_run(const struct session *s, struct judged *run, struct err *e)
 {
 	const struct probe *probe = probe_find(run->run.probe);
-	const struct node_child one = { .worker = probe->name };
+	const struct name_text one = { .name = probe->name };
 	struct sink sink = { .run = &run->run, .rows = run->more, .e = e };
 	struct node_look end = { 0 };
 	char host[HOSTNAME_SIZE];
@@ -355,7 +350,7 @@ int node_look(const struct session *s, const char *name)
 /** The checks end 1/JUDGE_SHARE of the time limit before its end. */
 #define JUDGE_SHARE 9
 
-static const struct node_child looks[] = {
+static const struct name_text looks[] = {
 	{ "node_gpus", "GPUs" },
 	{ "node_host", "ports and interfaces" },
 	{ "node_limits", "limits" },

@@ -13,29 +13,23 @@
 
 #define DRIVER_NS (10 * NS_PER_S)
 
-/** The inventory of this machine and its NICs as NCCL sees them. */
-struct nics_view {
-	json_t *inventory;
-	struct affinity a;
-};
-
-static int read_view(const struct session *s, struct nics_view *v,
-		     struct err *e)
+/** The NICs of this machine as NCCL sees them, from its @inventory. */
+static int read_nics(const struct session *s, json_t *inventory,
+		     struct affinity *a, struct err *e)
 {
 	struct port *ports = calloc(PORT_MAX, sizeof(*ports));
 	int slots[SPEC_MAX_GPUS], n_gpus, rc;
 	char root[PATH_MAX];
 	size_t n;
 
-	*v = (struct nics_view){ .inventory = json_object() };
 	if (ports == NULL) {
 		return err_set(e, 0, "no memory for the NICs");
 	}
 	sysfile_root(s->spec.sysroot, "n0", root, sizeof(root));
-	rc = inventory_read(v->inventory, root, clock_now_ns() + DRIVER_NS,
+	rc = inventory_read(inventory, root, clock_now_ns() + DRIVER_NS,
 			    ports, &n, e);
 	free(ports);
-	n_gpus = (int)json_array_size(inventory_seen(v->inventory).gpus);
+	n_gpus = (int)json_array_size(inventory_seen(inventory).gpus);
 	if (n_gpus == 0 || n_gpus > SPEC_MAX_GPUS) {
 		rc = rc < 0 ? rc : err_set(e, 0, "this machine has no GPU");
 		err_hint(e, "run it on a node with GPUs: srun gpucheck plan "
@@ -45,10 +39,10 @@ static int read_view(const struct session *s, struct nics_view *v,
 	for (int g = 0; g < n_gpus; g++) {
 		slots[g] = g;
 	}
-	if (affinity_init(&v->a, n_gpus) < 0) {
+	if (affinity_init(a, n_gpus) < 0) {
 		return err_set(e, 0, "no memory for the NICs");
 	}
-	affinity_add_inventory(&v->a, v->inventory, slots, NULL);
+	affinity_add_inventory(a, inventory, slots, NULL);
 	return 0;
 }
 
@@ -141,22 +135,22 @@ static void print_text(const struct affinity *a)
 int explain_nics(const struct session *s)
 {
 	struct err e = { 0 };
-	struct nics_view v;
-	json_t *list;
-	int rc = read_view(s, &v, &e);
+	struct affinity a = { 0 };
+	json_t *list, *inventory = json_object();
+	int rc = read_nics(s, inventory, &a, &e);
 
 	if (rc == 0 && s->spec.json) {
 		list = json_array();
-		for (int g = 0; g < v.a.n_gpus; g++) {
-			json_array_append_new(list, gpu_json(&v.a, g));
+		for (int g = 0; g < a.n_gpus; g++) {
+			json_array_append_new(list, gpu_json(&a, g));
 		}
 		json_dumpf(list, stdout, JSON_COMPACT);
 		putchar('\n');
 		json_decref(list);
 	} else if (rc == 0) {
-		print_text(&v.a);
+		print_text(&a);
 	}
-	affinity_release(&v.a);
-	json_decref(v.inventory);
+	affinity_release(&a);
+	json_decref(inventory);
 	return rc == 0 ? CODE_HEALTHY : talk_fail(&e, CODE_UNABLE);
 }

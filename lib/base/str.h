@@ -6,6 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** A row of a table of names, each with its text. */
+struct name_text {
+	const char *name, *text;
+};
+
 /**
  * A growing byte string, always NUL-ended.  When memory runs out the string
  * stops growing and @failed stays true until str_reset(): check it once, at

@@ -13,11 +13,9 @@
 /* ---- unit ---------------------------------------------------------------- */
 
 /* Which key counts in which section of a systemd file. */
-static const struct unit_key {
-	const char *section, *key;
-} unit_keys[] = {
-	{ .section = "[Service]", .key = "LimitMEMLOCK" },
-	{ .section = "[Manager]", .key = "DefaultLimitMEMLOCK" },
+static const struct name_text unit_keys[] = {
+	{ .name = "LimitMEMLOCK", .text = "[Service]" },
+	{ .name = "DefaultLimitMEMLOCK", .text = "[Manager]" },
 };
 
 /*
@@ -83,7 +81,7 @@ static const char *read_pair(const char *text, struct limit_pair *out)
 static void take_line(struct unit_limit *out, const struct text_lines *l,
 		      const char *section)
 {
-	const struct unit_key *key = NULL;
+	const struct name_text *key = NULL;
 	struct limit_pair limit = out->limit;
 	const char *value = NULL, *fault = NULL;
 	const char *equals = strchr(l->text, '=');
@@ -91,10 +89,10 @@ static void take_line(struct unit_limit *out, const struct text_lines *l,
 	/* "KEY = VALUE", case ignored */
 	for (size_t i = 0; equals != NULL && value == NULL &&
 	     i < sizeof(unit_keys) / sizeof(unit_keys[0]); i++) {
-		const size_t len = strlen(unit_keys[i].key);
+		const size_t len = strlen(unit_keys[i].name);
 
 		key = &unit_keys[i];
-		if (strncasecmp(l->text, key->key, len) == 0 &&
+		if (strncasecmp(l->text, key->name, len) == 0 &&
 		    l->text[len + strspn(l->text + len, " ")] == '=') {
 			value = equals + 1 + strspn(equals + 1, " ");
 		}
@@ -104,10 +102,10 @@ static void take_line(struct unit_limit *out, const struct text_lines *l,
 		return;
 	}
 	/* systemd ignores a line that has a fault */
-	if (strcmp(section, key->section) != 0) {
+	if (strcmp(section, key->text) != 0) {
 		fault = section[0] != '\0' ? "is in the wrong section" :
 					     "is in no section";
-	} else if (!str_starts(l->text, key->key)) {
+	} else if (!str_starts(l->text, key->name)) {
 		fault = "is spelled otherwise";
 	} else if (*value != '\0') {
 		fault = read_pair(value, &limit);
@@ -115,8 +113,8 @@ static void take_line(struct unit_limit *out, const struct text_lines *l,
 	if (fault != NULL) {
 		out->ignored = l->line;
 		snprintf(out->why, sizeof(out->why), "\"%.64s\" %s: it takes "
-			 "%s=infinity in section %s", l->text, fault, key->key,
-			 key->section);
+			 "%s=infinity in section %s", l->text, fault, key->name,
+			 key->text);
 		return;
 	}
 	out->ignored = 0;

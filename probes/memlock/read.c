@@ -186,15 +186,12 @@ int proc_status_parse(const struct str *text, bool *has_ipc_lock, int64_t *uid,
 /* ---- /proc/PID/cgroup -------------------------------------------------- */
 
 /* Names of the cgroups that container runtimes create. */
-static const struct container_mark {
-	const char *part;
-	const char *name;
-} container_marks[] = {
-	{ .part = "/kubepods", .name = "kubernetes" },
-	{ .part = "/docker", .name = "docker" },
-	{ .part = "libpod", .name = "podman" },
-	{ .part = "/cri-containerd", .name = "containerd" },
-	{ .part = "/lxc", .name = "lxc" },
+static const struct name_text container_marks[] = {
+	{ .name = "kubernetes", .text = "/kubepods" },
+	{ .name = "docker", .text = "/docker" },
+	{ .name = "podman", .text = "libpod" },
+	{ .name = "containerd", .text = "/cri-containerd" },
+	{ .name = "lxc", .text = "/lxc" },
 	{ 0 }
 };
 
@@ -205,7 +202,7 @@ static int read_group(char *line, struct proc_cgroup *out)
 	const char *id = strsep(&path, ":"), *controllers = strsep(&path, ":");
 	const char *end, *from;
 	bool unified, memory;
-	const struct container_mark *m;
+	const struct name_text *m;
 
 	if (path == NULL) {
 		return -1;
@@ -214,8 +211,8 @@ static int read_group(char *line, struct proc_cgroup *out)
 	unified = strcmp(id, "0") == 0 && controllers[0] == '\0';
 	memory = strstr(list, ",memory,") != NULL;
 	m = container_marks;
-	for (; m->part != NULL && out->container[0] == '\0'; m++) {
-		if (strstr(path, m->part) != NULL) {
+	for (; m->name != NULL && out->container[0] == '\0'; m++) {
+		if (strstr(path, m->text) != NULL) {
 			STR_COPY(out->container, m->name);
 		}
 	}

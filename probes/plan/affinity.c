@@ -9,6 +9,7 @@
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
 #include "lib/data/json.h"
+#include "lib/data/schema.h"
 #include "probes/host/inventory.h"
 #include "probes/host/nccl_conf.h"
 #include "probes/host/port.h"
@@ -30,10 +31,20 @@ const char *affinity_way_name(enum affinity_way way)
 #define SYS_GB_s 6	/* between two CPUs */
 #define NIC_GB_s 1.25	/* of a NIC without a rate */
 
-/** Properties of a node that decide about its paths, beside the places. */
+/** NCCL's tree of a node: the places of its GPUs and NICs, and what else
+ *  decides about the paths. */
 struct ways {
 	double sys_GB_s, c2c_GB_s;	/* c2c: 0 = there is none */
 	bool gdr;
+	json_t *gpus, *nics;
+};
+
+static const struct field ways_fields[] = {
+	FIELD(ways, sys_GB_s, "sys_GB_s", REAL, 0, 1e6, ""),
+	FIELD(ways, c2c_GB_s, "c2c_GB_s", REAL, 0, 1e6, ""),
+	FIELD(ways, gdr, "gdr", BOOL, 0, 0, ""),
+	FIELD(ways, gpus, "gpus", ARRAY, 0, 0, ""),
+	FIELD(ways, nics, "nics", ARRAY, 0, 0, ""), { 0 }
 };
 
 /** GB/s from the device at @p up to its CPU, or to the first @n switches. */
@@ -271,9 +282,9 @@ static int take_ports(const struct inventory_seen *seen, const json_t *nic,
 	return n;
 }
 
-/** The NICs of @seen in the order of NCCL's tree @tree. */
-static int take_nics(const struct inventory_seen *seen, const char *hca,
-		     struct seen_nic list[AFFINITY_NICS])
+/** The NICs of @seen in the order of NCCL's tree, where they are @placed. */
+static int take_nics(const struct inventory_seen *seen, const json_t *placed,
+		     const char *hca, struct seen_nic list[AFFINITY_NICS])
 {
 	const char *level = nccl_conf_get(seen->nccl, "NCCL_NET_MERGE_LEVEL",
 					  NULL);
@@ -286,7 +297,7 @@ static int take_nics(const struct inventory_seen *seen, const char *hca,
 	if (hca == NULL) {
 		hca = nccl_conf_get(seen->nccl, "NCCL_IB_HCA", NULL);
 	}
-	json_array_foreach(json_object_get(seen->tree, "nics"), i, nic) {
+	json_array_foreach(placed, i, nic) {
 		n = take_ports(seen, nic, hca, list, n);
 	}
 	n = take_ports(seen, NULL, hca, list, n);
@@ -336,21 +347,15 @@ void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 			    const int *slots, const char *hca)
 {
 	const struct inventory_seen seen = inventory_seen(inventory);
-	const json_t *sys = json_object_get(seen.tree, "sys_GB_s");
-	const struct ways w = {
-		.sys_GB_s = json_is_number(sys) ? json_number_value(sys) :
-						  SYS_GB_s,
-		.c2c_GB_s = json_number_value(json_object_get(seen.tree,
-							      "c2c_GB_s")),
-		.gdr = !json_is_false(json_object_get(seen.tree, "gdr")),
-	};
+	struct ways w = { .sys_GB_s = SYS_GB_s, .gdr = true };
 	struct seen_nic *list = calloc(AFFINITY_NICS, sizeof(*list));
-	const json_t *places = json_object_get(seen.tree, "gpus");
 	int number[AFFINITY_NICS];
 	struct nccl_place at;
 	const char *place;
-	int n = list != NULL ? take_nics(&seen, hca, list) : 0;
+	int n;
 
+	schema_look(ways_fields, &w, seen.tree);
+	n = list != NULL ? take_nics(&seen, w.nics, hca, list) : 0;
 	for (int i = 0; i < n; i++) {
 		number[i] = affinity_add(a, list[i].name);
 		if (number[i] >= 0) {
@@ -365,7 +370,7 @@ void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 		}
 		a->dev[g] = (int)json_integer_value(json_object_get(
 			json_array_get(seen.gpus, slot), "index"));
-		place = json_string_value(json_array_get(places, slot));
+		place = json_string_value(json_array_get(w.gpus, slot));
 		if (nccl_place_parse(place != NULL ? place : "", &at) == 0) {
 			add_paths(a, &w, g, &at, list, number, n);
 		}

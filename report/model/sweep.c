@@ -251,9 +251,7 @@ bool sweep_leads(const struct sweep *s, size_t at)
 	extern const char reference_##symbol[];
 REFERENCES(INCLUDE)
 
-static const struct builtin {
-	const char *name, *text;
-} builtins[] = {
+static const struct name_text builtins[] = {
 #define ROW(symbol, file) { .name = file, .text = reference_##symbol },
 	REFERENCES(ROW)
 	{ 0 }
@@ -301,7 +299,7 @@ static struct machine machine_of_dir(const char *dir)
 
 int sweep_reference(const char *reference, struct sweep *s, struct err *e)
 {
-	const struct builtin *b = builtins;
+	const struct name_text *b = builtins;
 	char path[PATH_MAX];
 	struct stat st;
 	FILE *f = NULL;
