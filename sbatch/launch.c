@@ -212,7 +212,10 @@ int launch_child_need(const char *program, struct err *why)
 
 int launcher_usable(const struct launcher_ops *ops, struct err *why)
 {
-	return ops->usable ? ops->usable(why) : 0;
+	if (ops->usable && ops->usable(why) < 0) {
+		return -1;
+	}
+	return ops->program ? launch_child_need(ops->program, why) : 0;
 }
 
 int launcher_hosts(const struct launcher_ops *ops, const struct spec *s,

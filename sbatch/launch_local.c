@@ -37,9 +37,8 @@ static int local_hosts(const struct spec *s, struct hosts *h, struct err *e)
 	return hosts_parse(list, (size_t)n, h, e);
 }
 
-static bool local_meant(const struct spec *s, char *why, size_t size)
+static bool local_meant(const struct spec *s)
 {
-	snprintf(why, size, "on this machine (--local)");
 	return s->local;
 }
 
@@ -127,34 +126,12 @@ static int local_start(struct launch *l, const struct launch_request *r,
 	return rc;
 }
 
-/** Report an agent that died before it connected, so that it is neither waited
- *  for nor called late; the coordinator notices later ends by itself. An agent
- *  that waited in vain for the coordinator is not reported. */
-static void tell_end(struct launch *l, size_t k)
-{
-	const int code = l->agents[k].child.exit_code;
-	char text[60];
-
-	if (!l->agents[k].told && code != 0 && code != CODE_PARTIAL) {
-		snprintf(text, sizeof(text), code > 128 ?
-			 "its agent was killed by signal %d" :
-			 "its agent ended with exit code %d",
-			 code > 128 ? code - 128 : code);
-		run_absent_tell(l->news,
-				&(struct run_entry){ RUN_ENTRY_NONE,
-					.node = l->nodes.names[k * l->hosted],
-					.code = "agent_missing",
-					.source = "front",
-					.detail = text });
-	}
-	l->agents[k].told = true;
-}
-
 static int local_poll(struct launch *l, struct launch_state *st,
 		      struct err *e)
 {
 	size_t running = 0;
-	int worst = -1;
+	int worst = -1, code;
+	char text[60];
 
 	(void)e;
 	for (size_t k = 0; k < l->n_agents; k++) {
@@ -162,10 +139,24 @@ static int local_poll(struct launch *l, struct launch_state *st,
 			running++;
 			continue;
 		}
-		tell_end(l, k);
-		if (l->agents[k].child.exit_code > worst) {
-			worst = l->agents[k].child.exit_code;
+		code = l->agents[k].child.exit_code;
+		/* report an agent that died before it connected, so that it is
+		 * neither waited for nor called late; the coordinator notices
+		 * later ends by itself.  An agent that waited in vain for the
+		 * coordinator is not reported. */
+		if (!l->agents[k].told && code != 0 && code != CODE_PARTIAL) {
+			snprintf(text, sizeof(text), code > 128 ?
+				 "its agent was killed by signal %d" :
+				 "its agent ended with exit code %d",
+				 code > 128 ? code - 128 : code);
+			run_absent_tell(l->news, &(struct run_entry){
+				RUN_ENTRY_NONE,
+				.node = l->nodes.names[k * l->hosted],
+				.code = "agent_missing", .source = "front",
+				.detail = text });
 		}
+		l->agents[k].told = true;
+		worst = code > worst ? code : worst;
 	}
 	/* the first has the coordinator, and reports when that does not start:
 	 * the others would wait for it as long as they may */
@@ -208,6 +199,7 @@ const struct launcher_ops launcher_local = {
 	.start = local_start,
 	.poll = local_poll,
 	.stop = local_stop,
+	.chosen = "on this machine (--local)",
 	.meant = local_meant,
 	.release = local_release,
 };

@@ -219,18 +219,6 @@ struct launch {
 	int64_t ask_ns, wait_ns;	/* when to ask again, and after that */
 };
 
-static int sbatch_usable(struct err *why)
-{
-	return launch_child_need("sbatch", why);
-}
-
-static bool sbatch_meant(const struct spec *s, char *why, size_t size)
-{
-	(void)s;
-	snprintf(why, size, "as a batch job (sbatch)");
-	return sbatch_usable(NULL) == 0;
-}
-
 static void sbatch_usual(const struct spec *s, int64_t *nodes, int64_t *gpus)
 {
 	const struct launch_request r = { .spec = s };
@@ -663,11 +651,11 @@ static const char *sbatch_job_id(const struct launch *l)
 const struct launcher_ops launcher_sbatch = {
 	.name = "sbatch",
 	.size = sizeof(struct launch),
-	.usable = sbatch_usable,
+	.program = "sbatch",
 	.describe = sbatch_describe,
 	.start = sbatch_start,
 	.poll = sbatch_poll,
-	.meant = sbatch_meant,
+	.chosen = "as a batch job (sbatch)",
 	.usual = sbatch_usual,
 	.adopt = sbatch_adopt,
 	.find = sbatch_find,

@@ -29,17 +29,7 @@ static int srun_usable(struct err *why)
 		return err_hint(why, "get an allocation with salloc, or submit "
 				     "a job with --launcher=sbatch");
 	}
-	return launch_child_need("srun", why);
-}
-
-static bool srun_meant(const struct spec *s, char *why, size_t size)
-{
-	const char *job_id = getenv("SLURM_JOB_ID");
-
-	(void)s;
-	snprintf(why, size, "with srun in the allocation %.32s (SLURM_JOB_ID)",
-		 job_id ? job_id : "");
-	return srun_usable(NULL) == 0;
+	return 0;
 }
 
 /** Slurm would say that its host list is empty. */
@@ -225,13 +215,15 @@ static void srun_release(struct launch *l)
 const struct launcher_ops launcher_srun = {
 	.name = "srun",
 	.size = sizeof(struct launch),
+	.program = "srun",
 	.usable = srun_usable,
 	.check = srun_check,
 	.describe = srun_describe,
 	.start = srun_start,
 	.poll = srun_poll,
 	.stop = srun_stop,
-	.meant = srun_meant,
+	.chosen = "with srun in the allocation",
+	.variable = "SLURM_JOB_ID",
 	.usual = srun_usual,
 	.end = srun_end,
 	.blame = srun_blame,

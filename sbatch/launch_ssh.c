@@ -62,14 +62,8 @@ static int ssh_hosts(const struct spec *s, struct hosts *h, struct err *e)
 			  s->hosts[0] ? s->hosts : s->nodelist, h, e);
 }
 
-static int ssh_usable(struct err *why)
+static bool ssh_meant(const struct spec *s)
 {
-	return launch_child_need("ssh", why);
-}
-
-static bool ssh_meant(const struct spec *s, char *why, size_t size)
-{
-	snprintf(why, size, "by ssh (--ssh)");
 	return s->ssh[0];
 }
 
@@ -430,12 +424,13 @@ static int ssh_poll(struct launch *l, struct launch_state *st, struct err *e)
 const struct launcher_ops launcher_ssh = {
 	.name = "ssh",
 	.size = sizeof(struct launch),
-	.usable = ssh_usable,
+	.program = "ssh",
 	.hosts = ssh_hosts,
 	.describe = ssh_describe,
 	.start = ssh_start,
 	.poll = ssh_poll,
 	.stop = ssh_stop,
+	.chosen = "by ssh (--ssh)",
 	.meant = ssh_meant,
 	.release = ssh_release,
 };

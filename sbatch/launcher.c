@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ENTRY(name) &launcher_##name,
@@ -33,6 +34,7 @@ const struct launcher_ops *launcher_choose(const struct spec *s, char *why,
 					   size_t size, struct err *e)
 {
 	const struct launcher_ops *ops;
+	const char *of;
 
 	if (s->launcher[0]) {
 		ops = launcher_find(s->launcher);
@@ -47,8 +49,13 @@ const struct launcher_ops *launcher_choose(const struct spec *s, char *why,
 	}
 	/* the launcher that is meant without being named */
 	for (size_t i = 0; launchers[i]; i++) {
-		if (launchers[i]->meant && launchers[i]->meant(s, why, size)) {
-			return launchers[i];
+		ops = launchers[i];
+		of = ops->variable ? getenv(ops->variable) : NULL;
+		if (ops->chosen && (ops->meant ? ops->meant(s) :
+				    launcher_usable(ops, NULL) == 0)) {
+			snprintf(why, size, of ? "%s %.32s (%s)" : "%s",
+				 ops->chosen, of, ops->variable);
+			return ops;
 		}
 	}
 	if (s->nodes > 1) {

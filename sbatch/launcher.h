@@ -148,6 +148,8 @@ struct launch;			/* one started run */
 struct launcher_ops {
 	const char *name;
 	size_t size;		/* of its struct launch */
+	/** The command that it needs on PATH; NULL: none. */
+	const char *program;
 	/** Return 0, or -1 with the reason why it cannot be used here. */
 	int (*usable)(struct err *why);
 	/** Check the launcher's options. Returns 0, or -1 with @e. */
@@ -167,9 +169,11 @@ struct launcher_ops {
 	/** Ask the run to stop in order (TERM); @hard: at once (KILL).  NULL:
 	 *  the run continues when the front leaves. */
 	void (*stop)(struct launch *l, bool hard);
-	/** Return true if this is the launcher that @s implies without naming
-	 *  one; @why gets the reason. */
-	bool (*meant)(const struct spec *s, char *why, size_t size);
+	/** The reason in words if it is chosen without being named, and the
+	 *  variable whose value they are about, or NULL.  NULL: never. */
+	const char *chosen, *variable;
+	/** Return true if @s implies it; NULL: it is implied if usable. */
+	bool (*meant)(const struct spec *s);
 	/** Set the default numbers of nodes, and of GPUs per node; 0: not
 	 *  known. */
 	void (*usual)(const struct spec *s, int64_t *nodes, int64_t *gpus);
@@ -210,7 +214,7 @@ static inline bool launch_is_unsure(const struct err *e)
 	return e->code == ETIMEDOUT || e->code == EINTR || e->code == EPROTO;
 }
 
-/** All launchers; meant() is asked in this order. */
+/** All launchers, in the order in which one is chosen. */
 #define LAUNCHERS(X) X(ssh) X(local) X(srun) X(sbatch) X(env)
 #define LAUNCHER_DECLARE(name) extern const struct launcher_ops launcher_##name;
 LAUNCHERS(LAUNCHER_DECLARE)

@@ -46,25 +46,6 @@ static int find_by_nodes(struct ranks *r)
 	return rc;
 }
 
-/* As they were when the run began, for its plan follows from that; returns as
- * layout_read_nics() does. */
-static int find_before(struct ranks *r)
-{
-	json_t *nodes = json_array();
-	int known;
-
-	for (int i = 0; i < r->layout.n_nodes; i++) {
-		const char *name = r->layout.nodes[i].name;
-		json_t *node = (json_t *)before_node(r->c->before, name);
-
-		json_array_append_new(nodes, node != NULL ? json_incref(node) :
-							    json_null());
-	}
-	known = layout_read_nics(&r->layout, nodes);
-	json_decref(nodes);
-	return known;
-}
-
 int ranks_find_nics(struct ranks *r, struct err *e)
 {
 	/* a port has its own number, sockets are near to no GPU, and pretend
@@ -72,8 +53,20 @@ int ranks_find_nics(struct ranks *r, struct err *e)
 	bool real = !r->c->probe->ports && !xport_is(r->ops, XPORT_SOCKETS) &&
 		    (!ranks_pretend(r) || r->c->spec.sysroot[0] != '\0');
 	bool again = json_array_size(run_file(r->c->before).nodes) > 0;
-	int known = again ? find_before(r) : 0, rc = known < 0 ? -1 : 0;
+	json_t *nodes = json_array();
+	int known, rc;
 
+	/* as they were when the run began, because its plan follows from it */
+	for (int i = 0; again && i < r->layout.n_nodes; i++) {
+		const json_t *node = before_node(r->c->before,
+						 r->layout.nodes[i].name);
+
+		json_array_append_new(nodes, node == NULL ? json_null() :
+				      json_incref((json_t *)(uintptr_t)node));
+	}
+	known = again ? layout_read_nics(&r->layout, nodes) : 0;
+	rc = known < 0 ? -1 : 0;
+	json_decref(nodes);
 	/* an earlier version knew of no NIC; of one of ours nodes may be new */
 	if (rc == 0 && known < r->layout.n_nodes && (known > 0 || !again) &&
 	    real && r->c->spec.nics == 0) {
