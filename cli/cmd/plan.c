@@ -11,27 +11,6 @@
 
 #define DEFAULT_COMMAND "p2p"
 
-/** Returns the command whose run is planned and sets *@shift if it was typed;
- *  NULL with @e. */
-static const struct command *choose(const struct session *s, bool *shift,
-				    struct err *e)
-{
-	const char *word = s->argc > 2 ? s->argv[2] : "-";
-	const struct command *cmd;
-
-	*shift = word[0] != '-';
-	cmd = command_find(s->commands, *shift ? word : DEFAULT_COMMAND);
-	/* only a command that runs on nodes can be planned */
-	if (cmd && !cmd->hidden && cmd != &cmd_plan &&
-	    options_apply(cmd, spec_find("nodes"))) {
-		return cmd;
-	}
-	err_set(e, 0, cmd ? "'%s' measures nothing" :
-			    "there is no command '%s'", word);
-	err_hint(e, "plan takes p2p, ib, ping, memlock, allreduce ... or all");
-	return NULL;
-}
-
 /** Runs @cmd as main() would, but only plans its run. */
 static int plan(struct session *s, const struct command *cmd)
 {
@@ -58,12 +37,19 @@ static int run_plan(struct session *typed)
 {
 	struct session s = { .plan = true, .commands = typed->commands };
 	struct err e = { 0 };
-	const struct command *cmd;
-	bool shift;
+	const char *word = typed->argc > 2 ? typed->argv[2] : "-";
+	const bool shift = word[0] != '-';
+	const struct command *cmd =
+		command_find(typed->commands, shift ? word : DEFAULT_COMMAND);
 	int code;
 
-	cmd = choose(typed, &shift, &e);
-	if (!cmd) {
+	/* only a command that runs on nodes can be planned */
+	if (!cmd || cmd->hidden || cmd == &cmd_plan ||
+	    !options_apply(cmd, spec_find("nodes"))) {
+		err_set(&e, 0, cmd ? "'%s' measures nothing" :
+				     "there is no command '%s'", word);
+		err_hint(&e, "plan takes p2p, ib, ping, memlock, allreduce ... "
+			     "or all");
 		return talk_fail(&e, CODE_USAGE);
 	}
 	s.argv = calloc((size_t)typed->argc + 3, sizeof(*s.argv));

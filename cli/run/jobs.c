@@ -775,23 +775,6 @@ bool jobs_is_dir(const char *dir)
 	return is;
 }
 
-/** Take the options of @s that may differ for a run that is continued. */
-static int take_options(struct jobs *j, struct session *s, struct err *e)
-{
-	const bool *typed = s->typed;
-	const struct spec now = s->spec;
-
-	if (resume_options(s, &j->left.spec, "", e) < 0) {
-		return -1;
-	}
-	for (const struct spec_option *o = spec_options; o->name; o++) {
-		if (o->resumed == SPEC_LIMITS && typed[o - spec_options]) {
-			spec_take(&j->left.spec, &now, o);
-		}
-	}
-	return 0;
-}
-
 /** Read the state of the jobs once it is known of each whether Slurm has it. */
 static int look_until_sure(struct jobs *j, const char *dir, struct err *e)
 {
@@ -816,6 +799,8 @@ static int look_until_sure(struct jobs *j, const char *dir, struct err *e)
 static int resume(struct jobs *j, const char *dir, struct session *s,
 		  const char *probe, struct err *e)
 {
+	const bool *typed = s->typed;
+	const struct spec now = s->spec;
 	char text[320] = "";
 
 	if (rundir_check_own(dir, e) < 0 || look_until_sure(j, dir, e) < 0 ||
@@ -827,8 +812,14 @@ static int resume(struct jobs *j, const char *dir, struct session *s,
 			run_file(j->left.run).probe, probe);
 		return CODE_USAGE;
 	}
-	if (take_options(j, s, e) < 0) {
+	if (resume_options(s, &j->left.spec, "", e) < 0) {
 		return CODE_USAGE;
+	}
+	/* the options that may differ for a run that is continued */
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		if (o->resumed == SPEC_LIMITS && typed[o - spec_options]) {
+			spec_take(&j->left.spec, &now, o);
+		}
 	}
 	talk("continuing '%s': %s", dir, jobs_text(j, text, sizeof(text)));
 	return s->spec.dry_run ? CODE_HEALTHY : submit_and_follow(j, s, e);

@@ -390,20 +390,6 @@ static void add_down(struct merge *m, const struct jobs_whole_node *w)
 
 /* ---- nodes and plan of the whole ----------------------------------------- */
 
-static json_t *nodes_json(const struct merge *m)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < m->n_nodes; i++) {
-		const struct jobs_whole_node *w = &m->nodes[i];
-
-		json_array_append_new(list, w->json ? json_copy(w->json) :
-			run_entry_json(&(struct run_entry){ RUN_ENTRY_NONE,
-				.name = w->name, .gpus = w->gpus }));
-	}
-	return list;
-}
-
 /** The NIC of GPU @g, as readers of run.json have it. */
 static int nic_of(const struct jobs_whole_node *w, int g)
 {
@@ -620,7 +606,7 @@ static int merge_run(const struct merge *m, struct err *e)
 		"libraries",
 	};
 	const char *dir = m->j->left.dir;
-	json_t *run = rundir_read_json(dir, RUN_JSON, e);
+	json_t *run = rundir_read_json(dir, RUN_JSON, e), *nodes;
 	int rc = -1;
 
 	for (size_t i = 0; m->n_tries > 0 &&
@@ -632,7 +618,17 @@ static int merge_run(const struct merge *m, struct err *e)
 		}
 	}
 	if (run && m->n_tries > 0) {
-		json_object_set_new(run, "nodes", nodes_json(m));
+		nodes = json_array();
+		for (size_t i = 0; i < m->n_nodes; i++) {
+			const struct jobs_whole_node *w = &m->nodes[i];
+
+			json_array_append_new(nodes, w->json ?
+				json_copy(w->json) :
+				run_entry_json(&(struct run_entry){
+					RUN_ENTRY_NONE, .name = w->name,
+					.gpus = w->gpus }));
+		}
+		json_object_set_new(run, "nodes", nodes);
 		json_object_set_new(run, "planned", planned_json(m));
 	}
 	if (run) {

@@ -144,19 +144,6 @@ static uint64_t device_of(const char *root, const char *path)
 
 /* ---- /sys ---------------------------------------------------------------- */
 
-/** The NUMA node of the device at @path, or of @below if the kernel does not
- *  say it of a bridge. */
-static int numa_of(const char *root, const char *path, int below)
-{
-	char text[16];
-
-	if (sysfile_read(text, sizeof(text), "%s/sys/devices/%s/numa_node",
-			 root, path) <= 0) {
-		return below;
-	}
-	return (int)strtol(text, NULL, 10);
-}
-
 /** Cut the last component off @path; false if what is left is no PCI device. */
 static bool cut(char *path)
 {
@@ -177,7 +164,7 @@ static bool cut(char *path)
 static int find_device(struct tree *t, const char *bus, bool gpu)
 {
 	struct pcie_place place;
-	char path[PATH_MAX], own[PATH_MAX];
+	char path[PATH_MAX], own[PATH_MAX], text[16];
 	int first = -1, child = -1, node;
 
 	pcie_find(t->root, bus, &place);
@@ -213,8 +200,13 @@ static int find_device(struct tree *t, const char *bus, bool gpu)
 			break;
 		}
 	}
-	node = find_cpu(t, place.path[0] != '\0' ?
-				   numa_of(t->root, own, place.numa) : -1);
+	/* the kernel does not say it of each bridge: then that of the device */
+	if (place.path[0] != '\0' &&
+	    sysfile_read(text, sizeof(text), "%s/sys/devices/%s/numa_node",
+			 t->root, own) > 0) {
+		place.numa = (int)strtol(text, NULL, 10);
+	}
+	node = find_cpu(t, place.path[0] != '\0' ? place.numa : -1);
 	if (node < 0) {
 		return -1;
 	}

@@ -492,24 +492,17 @@ static uint32_t oldest_of(struct dispatch *d, int rank)
 	return i;
 }
 
-/** One after the other: in the order they came, nothing to choose. */
-static uint32_t find_serial(struct dispatch *d)
+bool dispatch_next(struct dispatch *d, struct task *out)
 {
-	uint32_t i = d->running ? 0 : d->slots[0].next;
+	bool serial = d->rule == DISPATCH_SERIAL;
+	uint32_t i = serial && !d->running ? d->slots[0].next : 0;
 
+	/* one after the other, in the order they came */
 	while (i && (!is_free(d, d->slots[i].task.a) ||
 		     !is_free(d, d->slots[i].task.b) ||
 		     is_held(d, &d->slots[i].task))) {
 		i = d->slots[i].next;
 	}
-	return i;
-}
-
-bool dispatch_next(struct dispatch *d, struct task *out)
-{
-	bool serial = d->rule == DISPATCH_SERIAL;
-	uint32_t i = serial ? find_serial(d) : 0;
-
 	while (!serial && !i && d->n_wake) {
 		int rank = d->wake[d->wake_head];
 

@@ -715,34 +715,24 @@ const char *view_blank_text(const struct view *v)
 /** Sample size for the median of a path class. */
 #define SCALE_SAMPLE 16384
 
-/** The values of good cells of @path, or of a sample of them, for the caller to
- *  free; NULL if there are none.  *@n of them. */
-static double *good_values(const struct view *v, enum path_class path,
-			   size_t *n)
+/** Anchor @s on the median of good cells. */
+static void anchor(const struct view *v, enum path_class path, struct scale *s)
 {
 	const size_t cells = run_n_cells(v->run);
-	/* an odd step meets every column */
+	/* a sample of them: an odd step meets every column */
 	const size_t step = cells / SCALE_SAMPLE | 1;
 	double *values = calloc(cells / step + 2, sizeof(*values));
+	double range, up, mad;
+	size_t n = 0;
 
-	*n = 0;
 	for (size_t at = 0; values && at < cells; at += step) {
 		const struct cell *c = &v->run->cells[at];
 		const double value = (double)value_of(v, at);
 
 		if (c->class == CELL_PASS && c->path == path && value > 0) {
-			values[(*n)++] = value;
+			values[n++] = value;
 		}
 	}
-	return values;
-}
-
-/** Anchor @s on the median of good cells. */
-static void anchor(const struct view *v, enum path_class path, struct scale *s)
-{
-	size_t n;
-	double *values = good_values(v, path, &n), range, up, mad;
-
 	if (n > 0) {
 		mad = stats_mad(values, n, &s->median);
 		/* as in the texts, where those have one */

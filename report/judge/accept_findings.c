@@ -45,42 +45,19 @@ static bool fits(int64_t wanted, int64_t is)
 	return wanted == RECORD_NONE || wanted == is;
 }
 
-/** The largest ceiling of @row by any algorithm that NCCL has. */
-static struct ceiling largest(const struct machine *m,
-			      const struct collective_row *row)
-{
-	struct collective_row of = *row;
-	struct ceiling most, sharp, least;
-
-	of.algo[0] = '\0';
-	ceiling_of_row(m, &of, &most, &least);
-	STR_COPY(of.algo, "CollNetDirect");
-	ceiling_of_row(m, &of, &sharp, &least);
-	return sharp.GB_s > most.GB_s ? sharp : most;
-}
-
-/** "at 8 GiB on 2 nodes with 16 GPUs" */
-static void add_where(const struct testing *j, const struct collective_row *row,
-		      struct str *out)
-{
-	int64_t nodes = machine_nodes(&j->sweep->machine, row);
-	char size[32];
-
-	str_addf(out, "%s of %s", row->op,
-		 units_size_text((uint64_t)row->size_B, size, sizeof(size)));
-	if (nodes > 0) {
-		str_addf(out, " on %lld node%s", (long long)nodes,
-			 nodes == 1 ? "" : "s");
-	}
-	str_addf(out, " with %lld GPUs: ", (long long)row->ranks);
-}
-
 /** If no run can reach @t, say by how much it is too high. */
 static void add_impossible(const struct testing *j, const struct accept_test *t,
 			   const struct collective_row *row, struct str *out)
 {
-	struct ceiling c = largest(&j->sweep->machine, row);
+	struct collective_row of = *row;
+	struct ceiling c, sharp, least;
 
+	/* the largest by any algorithm that NCCL has */
+	of.algo[0] = '\0';
+	ceiling_of_row(&j->sweep->machine, &of, &c, &least);
+	STR_COPY(of.algo, "CollNetDirect");
+	ceiling_of_row(&j->sweep->machine, &of, &sharp, &least);
+	c = sharp.GB_s > c.GB_s ? sharp : c;
 	if (!(c.GB_s > 0) || !(t->bw_min_GB_s > c.GB_s)) {
 		return;
 	}
@@ -100,9 +77,18 @@ static void judge_row(struct testing *j, const struct accept_test *t,
 {
 	bool slow = row->busbw_GB_s < t->bw_min_GB_s;
 	bool late = us > t->max_us;
+	const int64_t nodes = machine_nodes(&j->sweep->machine, row);
 	struct str says = STR_INIT;
+	char size[32];
 
-	add_where(j, row, &says);
+	/* "allreduce of 8 GiB on 2 nodes with 16 GPUs: " */
+	str_addf(&says, "%s of %s", row->op,
+		 units_size_text((uint64_t)row->size_B, size, sizeof(size)));
+	if (nodes > 0) {
+		str_addf(&says, " on %lld node%s", (long long)nodes,
+			 nodes == 1 ? "" : "s");
+	}
+	str_addf(&says, " with %lld GPUs: ", (long long)row->ranks);
 	if (!isnan(t->max_us) && isnan(us)) {
 		str_add(&says, "its time was not measured");
 		conclude(j, t, TEST_NOT_MEASURED, str_text(&says));

@@ -167,21 +167,6 @@ static const char *without_nvls(const struct fabric_gpu *g, const void *of)
 	return g->state && g->nvls ? g->nvls->value : NULL;
 }
 
-/** NCCL may use multicast objects, and cannot: it falls back from NVLS. */
-static void judge_nvls(const struct run *run, int at,
-		       const struct fabric_node *n, struct verdict *v)
-{
-	struct finding *f = add_gpus(run, at, n, "nvls_missing", false,
-				     "NCCL cannot use NVLS", without_nvls, NULL,
-				     v);
-
-	if (f && n->caps && strcmp(n->caps->value, "no") == 0) {
-		finding_more(f, "; /dev/nvidia-caps is missing here, as in some "
-			     "containers");
-		add_evidence(n->caps, f);
-	}
-}
-
 /* ---- health -------------------------------------------------------------- */
 
 /** Fields of NVML's health mask that are true, and what each means. */
@@ -312,8 +297,14 @@ static void judge_node(const struct run *run, int at,
 			 "the NVLink fabric is not ready", unready, NULL, v);
 
 	judge_services(run, at, n, f, v);
-	if (!f && n->switched) {
-		judge_nvls(run, at, n, v);
+	/* NCCL may use multicast objects but cannot: it falls back from NVLS */
+	f = f || !n->switched ? NULL :
+		add_gpus(run, at, n, "nvls_missing", false,
+			 "NCCL cannot use NVLS", without_nvls, NULL, v);
+	if (f && n->caps && strcmp(n->caps->value, "no") == 0) {
+		finding_more(f, "; /dev/nvidia-caps is missing here, as in some "
+			     "containers");
+		add_evidence(n->caps, f);
 	}
 	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
 		add_gpus(run, at, n, "fabric_degraded", faults[i].fail,

@@ -714,22 +714,6 @@ static bool say_cycle(struct hang *h)
 	return wait && n > 1;
 }
 
-/** Returns the collectives that all ranks of all communicators have begun, if
- *  they agree, else NULL. */
-static const char *common_calls(const struct hang *h)
-{
-	const char *all = h->rows->n > 0 ? h->rows->list[0].calls_later : NULL;
-
-	for (size_t i = 0; i < h->rows->n && all; i++) {
-		const struct hang_row *r = &h->rows->list[i];
-
-		if (!hang_is_told(r) || strcmp(r->calls_later, all) != 0) {
-			all = NULL;
-		}
-	}
-	return all;
-}
-
 /** Reports that all ranks have begun @all ("": nothing), and their GPUs work,
  *  or @rest. */
 static void say_alike(struct hang *h, size_t n, const char *all, bool rest)
@@ -761,14 +745,22 @@ static void say_alike(struct hang *h, size_t n, const char *all, bool rest)
 /** Reports what is left to say when no rank is named. */
 static void say_undecided(struct hang *h)
 {
-	const char *all = common_calls(h);
+	const char *all = h->rows->n > 0 ? h->rows->list[0].calls_later : NULL;
 	size_t n = 0;
-	bool rest = all && hang_gpus_between(h, 0, HANG_REST_PCT);
 	struct finding *f;
+	bool rest;
 
+	/* @all: the collectives that all ranks of all communicators have begun,
+	 * if they agree */
 	for (size_t i = 0; i < h->rows->n; i++) {
+		const struct hang_row *r = &h->rows->list[i];
+
+		all = all && hang_is_told(r) &&
+				      strcmp(r->calls_later, all) == 0 ? all :
+									 NULL;
 		n += h->seats[i].process == i;
 	}
+	rest = all && hang_gpus_between(h, 0, HANG_REST_PCT);
 	if (say_cycle(h) || say_missing(h) || say_store(h, n)) {
 		/* it says all */
 	} else if (rest || (all && hang_gpus_between(h, HANG_BUSY_PCT, 100))) {

@@ -483,36 +483,29 @@ static void judge_row(struct judging *j, const struct memlock_row *row)
 
 /* ---- the verdict ------------------------------------------------------- */
 
-/** "gcn1", "gcn1, gcn2", "gcn1, gcn2 and 6 more"; sorts them, gcn2 before
- *  gcn10. */
-static void memlock_names(char (*nodes)[64], size_t n, struct str *out)
-{
-	size_t shown = n <= NAMES_MAX ? n : NAMES_MAX - 1;
-
-	qsort(nodes, n, sizeof(*nodes), str_order);
-	for (size_t i = 0; i < shown; i++) {
-		str_addf(out, "%s%s", i ? ", " : "", nodes[i]);
-	}
-	if (shown < n) {
-		str_addf(out, " and %zu more", n - shown);
-	}
-}
-
 /** Completes @f, whose cases are all known, with the nodes that it is about. */
 static void close_finding(const struct run *run, struct finding *f)
 {
 	char (*nodes)[64] = calloc(f->n_members + 1, sizeof(*nodes));
+	const size_t n = f->n_members;
+	const size_t shown = n <= NAMES_MAX ? n : NAMES_MAX - 1;
 	struct str says = STR_INIT;
 
 	f->failed = f->failed || !nodes;
 	for (size_t i = 0; nodes && i < f->n_members; i++) {
 		STR_COPY(nodes[i], run->nodes[f->members[i]].name);
 	}
-	if (nodes && f->n_members > 0) {
-		memlock_names(nodes, f->n_members, &says);
-	} else {
-		str_add(&says, "the login shell");
+	/* "gcn1, gcn2 and 6 more", gcn2 before gcn10 */
+	if (nodes) {
+		qsort(nodes, n, sizeof(*nodes), str_order);
 	}
+	for (size_t i = 0; nodes && i < shown; i++) {
+		str_addf(&says, "%s%s", i ? ", " : "", nodes[i]);
+	}
+	if (nodes && shown < n) {
+		str_addf(&says, " and %zu more", n - shown);
+	}
+	str_add(&says, nodes && n > 0 ? "" : "the login shell");
 	str_addf(&says, ": %s", f->says);
 	finding_say(f, "%s", str_text(&says));
 	f->part.node = f->n_members == 1 ? f->members[0] : -1;

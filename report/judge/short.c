@@ -83,45 +83,24 @@ static void add_members(const struct run *run, const struct finding *f,
 	free(names);
 }
 
-/** The name of the part; that of a NIC or the nodes of a switch behind it are
- *  in the finding. */
-static void add_name(const struct run *run, const struct finding *f,
-		     struct str *out)
-{
-	const struct part shown = part_shown(run, &f->part);
-	char name[PART_NAME_SIZE], *more;
-
-	part_name(run, &shown, name, sizeof(name));
-	more = strstr(name, " (");
-	if (more && name[strlen(name) - 1] == ')') {
-		*more = '\0';
-	}
-	str_add(out, name);
-}
-
-/** Append what @f says, up to its first semicolon, in SAYS_MAX letters. */
-static void add_says(const struct finding *f, struct str *out)
-{
-	char says[SAYS_MAX];
-
-	if (str_copy(says, sizeof(says), f->says)) {
-		says[strcspn(says, ";")] = '\0';
-		str_add(out, says);
-	} else {
-		str_addf(out, "%.*s...", (int)strcspn(says, ";"), says);
-	}
-}
-
 /** "GPU 4 of n1 (dead)"; as a @sentence "GPU 4 of n1 is dead", or where a state
  *  is no adjective what the finding says. */
 static void add_finding(const struct run *run, const struct finding *f,
 			bool sentence, struct str *out)
 {
+	const struct part shown = part_shown(run, &f->part);
+	char name[PART_NAME_SIZE], says[SAYS_MAX], *more;
 	struct str state = STR_INIT;
 	bool noun = add_state(f, &state);
 
+	/* what it says up to its first semicolon, in SAYS_MAX letters */
 	if (sentence && noun) {
-		add_says(f, out);
+		if (str_copy(says, sizeof(says), f->says)) {
+			says[strcspn(says, ";")] = '\0';
+			str_add(out, says);
+		} else {
+			str_addf(out, "%.*s...", (int)strcspn(says, ";"), says);
+		}
 		str_release(&state);
 		return;
 	}
@@ -129,7 +108,14 @@ static void add_finding(const struct run *run, const struct finding *f,
 	    part_is(&f->part, KIND(LIMIT) | KIND(CONFIG))) {
 		add_members(run, f, out);
 	} else {
-		add_name(run, f, out);
+		/* that of a NIC or the nodes of a switch behind the name are
+		 * in the finding */
+		part_name(run, &shown, name, sizeof(name));
+		more = strstr(name, " (");
+		if (more && name[strlen(name) - 1] == ')') {
+			*more = '\0';
+		}
+		str_add(out, name);
 	}
 	if (state.len > 0) {
 		str_addf(out, sentence ? " is %s" : " (%s)",

@@ -21,14 +21,6 @@
 static size_t curve_from(const struct curve *c, int64_t size_B);
 static int sweep_take_row(const struct run_rows *rows, const void *row);
 
-/** The bandwidth of @row if its operations took @us. */
-static double bandwidth_by(const struct collective_row *row, double us)
-{
-	double bw = row_bandwidth(row);
-
-	return us > 0 && row->time_us > 0 ? bw * row->time_us / us : bw;
-}
-
 double curve_cell_at(const struct curve *c, int64_t size_B,
 		     enum spec_stat stat, int64_t *inplace)
 {
@@ -41,8 +33,11 @@ double curve_cell_at(const struct curve *c, int64_t size_B,
 		const struct collective_row *row = c->rows[i];
 		double us = stat == STAT_MIN ? row->time_max_us :
 			    stat == STAT_MAX ? row->time_min_us : NAN;
-		double bw = bandwidth_by(row, us);
+		double bw = row_bandwidth(row);
 
+		if (us > 0 && row->time_us > 0) {
+			bw = bw * row->time_us / us;
+		}
 		if (!isfinite(bw) || row->outcome != OUTCOME_OK) {
 			continue;
 		}
