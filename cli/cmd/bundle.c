@@ -20,16 +20,22 @@
 #include "lib/data/json.h"
 #include "lib/data/bundle.h"
 #include "lib/data/rundir.h"
+#include "lib/data/switches.h"
 #include "report/show/judged.h"
 
 /** Maximum bytes of the archive, and of its README. */
 #define BUNDLE_MOST 5000000
 #define BUNDLE_README 65536
 
-/** The parts of a run that may be given to a stranger. */
+/** Maximum directories in one archive. */
+#define DIRS_MOST 8
+
+/** The parts of runs that may leave the site. */
 struct bundle {
-	const char *dir;	/* of the run; borrowed */
-	char name[61];		/* the folder in the archive */
+	struct found runs[DIRS_MOST];
+	char names[DIRS_MOST][80];	/* their folders in the archive */
+	size_t n_dirs;
+	const char *dir;	/* of the current one */
 	struct redact hide;
 	json_t *accused;	/* nodes of findings: a set */
 	struct str members;	/* the archive without its README and end */
@@ -288,6 +294,7 @@ static int part_ends(struct bundle *b, const char *name, size_t most,
 #define DEPTH_MOST	4	/* all/p2p/diagnose/ping */
 #define LINES_MOST	100	/* of what was left out */
 #define FILE_NAME	1024
+#define RECORD		"tree"	/* of info --record, in a folder per node */
 
 /**
  * Kinds of files, by name or folder; the archive takes them in this order until
@@ -314,6 +321,8 @@ static const struct bundle_kind {
 	{ RUN_FACTS, .take = part_rows, .most = 600000, .all = 1200000 },
 	{ RUN_RESULTS, .take = part_rows, .most = BUNDLE_MOST,
 	  .all = BUNDLE_MOST },
+	{ "nvml", .take = part_ends, .most = 100000, .all = 300000 },
+	{ RECORD, .take = part_ends, .most = 600000, .all = 1200000 },
 	{ RUN_RENDEZVOUS, .why = "the key of the run" },
 	{ RUN_RESUME, .why = "a --resume that has not started" },
 	{ RUN_HOLDER, .why = "the process that works on it" },
@@ -327,7 +336,7 @@ static const struct bundle_kind {
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
 struct bundled {
-	size_t kind;
+	size_t kind, of;	/* of: the directory */
 	char name[FILE_NAME];	/* below the run directory */
 };
 
@@ -385,6 +394,7 @@ static int walk(struct bundle *b, const char *folder, int depth,
 			continue;
 		}
 		p.kind = kind_of(p.name);
+		p.of = b->n_dirs;
 		grown = realloc(b->files, (b->n_files + 1) * sizeof(p));
 		if (!grown) {
 			rc = err_set(e, ENOMEM, "cannot list '%s'", b->dir);
@@ -404,30 +414,32 @@ static int compare(const void *a, const void *b)
 	const struct bundled *x = a, *y = b;
 
 	return x->kind != y->kind ? (x->kind < y->kind ? -1 : 1) :
+	       x->of != y->of	  ? (x->of < y->of ? -1 : 1) :
 				    strcmp(x->name, y->name);
 }
 
 /* ---- names to replace ---------------------------------------------------- */
 
-/** Names of hosts in @json: nodes[].name, and all that is called node, host. */
-static void learn_hosts(struct redact *hide, const char *key,
-			const json_t *json)
+/** Learn the names in @json: nodes[].name, and values called "node", "host",
+ *  "serial" and the like. */
+static void learn_json(struct redact *hide, const char *key,
+		       const json_t *json)
 {
 	const char *text = json_string_value(json), *name;
 	json_t *value;
 	size_t i;
 
-	if (text && (strcmp(key, "node") == 0 || strcmp(key, "host") == 0)) {
-		redact_add_host(hide, text);
+	if (text) {
+		redact_learn(hide, key, text);
 	}
 	json_array_foreach(json, i, value) {
 		if (strcmp(key, "nodes") == 0) {
-			redact_add_host(hide, run_entry_of(value).name);
+			redact_add(hide, REDACT_HOST, run_entry_of(value).name);
 		}
-		learn_hosts(hide, key, value);
+		learn_json(hide, key, value);
 	}
 	json_object_foreach((json_t *)json, name, value) {
-		learn_hosts(hide, name, value);
+		learn_json(hide, name, value);
 	}
 }
 
@@ -443,63 +455,84 @@ static void learn_facts(struct bundle *b, const char *name)
 	}
 	if (record_reader_open(&r, &schema_facts, f, NULL) == 0) {
 		while (record_reader_next(&r, &row, NULL) == 1) {
-			redact_add_host(&b->hide, row.node);
-			if (strcmp(row.fact, "host") == 0) {
-				redact_add_host(&b->hide, row.value);
-			}
+			redact_add(&b->hide, REDACT_HOST, row.node);
+			redact_learn(&b->hide, row.fact, row.value);
 		}
 	}
 	record_reader_close(&r);
 	fclose(f);
 }
 
+static int learn_link(void *user, const struct switch_link *link)
+{
+	redact_add(user, REDACT_HOST, link->node);
+	redact_learn(user, "switch", link->name);
+	return 0;
+}
+
 /** Learns the users whose home directories @text names. */
 static void learn_homes(struct bundle *b, const char *text)
 {
-	const size_t removed = b->hide.removed;
+	const size_t removed = b->hide.removed, replaced = b->hide.replaced;
 	struct str unused = STR_INIT;
 
 	redact_text(&b->hide, text, strlen(text), &unused);
 	b->hide.removed = removed;	/* they are counted later */
+	b->hide.replaced = replaced;
 	str_release(&unused);
 }
 
-/** Learn the names to replace, before the first is written: those of the
- *  owner, of this user and host, and all that the files of the run have. */
+/** Learn the names in the file @x, before anything is written. */
+static void learn_file(struct bundle *b, const struct bundled *x)
+{
+	const char *kind = kinds[x->kind].name;
+	const bool json = kinds[x->kind].take == part_json;
+	const bool links = strcmp(kind, RUN_SWITCHES) == 0;
+	char *text = NULL;
+
+	b->dir = b->runs[x->of].dir;
+	if (json || links || strcmp(kind, RUN_JOB_SCRIPT) == 0) {
+		text = rundir_read_text(b->dir, x->name, 1 << 20, NULL, NULL);
+	}
+	if (json) {
+		json_t *parsed = rundir_read_json(b->dir, x->name, NULL);
+
+		learn_json(&b->hide, "", parsed);
+		json_decref(parsed);
+	} else if (links && text) {
+		switches_parse(text, strlen(text), learn_link, &b->hide);
+	} else if (strcmp(kind, RUN_FACTS) == 0) {
+		learn_facts(b, x->name);
+	} else if (strcmp(kind, RECORD) == 0) {
+		char node[256];
+
+		snprintf(node, sizeof(node), "%.*s",
+			 (int)strcspn(x->name, "/"), x->name);
+		redact_add(&b->hide, REDACT_HOST, node);
+	}
+	learn_homes(b, text ? text : "");
+	free(text);
+}
+
+/** Learn the names to replace: those of the owners, of this user and host, and
+ *  all that the files have. */
 static void learn_names(struct bundle *b)
 {
-	struct stat st = { .st_uid = getuid() };
-	const struct passwd *p;
+	const struct passwd *p = getpwuid(getuid());
 	char host[256] = "";
+	struct stat st;
 
-	stat(b->dir, &st);
-	for (int i = 0; i < 2; i++) {
-		p = getpwuid(i == 0 ? st.st_uid : getuid());
-		redact_add_user(&b->hide, p ? p->pw_name : "");
+	redact_add(&b->hide, REDACT_USER, p ? p->pw_name : "");
+	for (size_t i = 0; i < b->n_dirs; i++) {
+		p = stat(b->runs[i].dir, &st) == 0 ? getpwuid(st.st_uid) : NULL;
+		redact_add(&b->hide, REDACT_USER, p ? p->pw_name : "");
+		learn_homes(b, b->runs[i].dir);
 	}
-	learn_homes(b, b->dir);
-	gethostname(host, sizeof(host) - 1);
 	for (size_t i = 0; i < b->n_files; i++) {
-		const struct bundled *x = &b->files[i];
-
-		if (kinds[x->kind].take == part_json) {
-			json_t *json = rundir_read_json(b->dir, x->name, NULL);
-
-			learn_hosts(&b->hide, "", json);
-			json_decref(json);
-		}
-		if (kinds[x->kind].take == part_json ||
-		    strcmp(kinds[x->kind].name, RUN_JOB_SCRIPT) == 0) {
-			char *text = rundir_read_text(b->dir, x->name,
-						      1 << 20, NULL, NULL);
-
-			learn_homes(b, text ? text : "");
-			free(text);
-		} else if (strcmp(kinds[x->kind].name, RUN_FACTS) == 0) {
-			learn_facts(b, x->name);
-		}
+		learn_file(b, &b->files[i]);
 	}
-	redact_add_host(&b->hide, host);
+	gethostname(host, sizeof(host) - 1);
+	redact_add(&b->hide, REDACT_HOST, host);
 }
 
 /* ---- the archive --------------------------------------------------------- */
@@ -531,12 +564,13 @@ static void add(struct bundle *b, const struct bundled *p, size_t *all)
 	size_t most = k->most;
 	struct err e = { 0 };
 
+	b->dir = b->runs[p->of].dir;
 	most = most < k->all - *all ? most : k->all - *all;
 	most = most < room(b) ? most : room(b);
 	if (most < 512) {
 		err_set(&e, 0, "no room for it");
 	} else if (k->take(b, p->name, most, &text, &note, &e) == 0) {
-		str_addf(&name, "%s/", b->name);
+		str_addf(&name, "%s/", b->names[p->of]);
 		redact_text(&b->hide, p->name, strlen(p->name), &name);
 		/* removed text may be shorter than its replacement */
 		if (text.len > room(b)) {
@@ -557,7 +591,9 @@ static void add(struct bundle *b, const struct bundled *p, size_t *all)
 	} else {
 		*all += text.len;
 		str_addf(&b->in, "    %s, %zu bytes%s%s\n",
-			 str_text(&name) + strlen(b->name) + 1, text.len,
+			 str_text(&name) +
+				 (b->n_dirs > 1 ? 0 : strlen(b->names[0]) + 1),
+			 text.len,
 			 note.len ? ": " : "", str_text(&note));
 	}
 	b->members.failed |= text.failed || name.failed;
@@ -566,33 +602,39 @@ static void add(struct bundle *b, const struct bundled *p, size_t *all)
 	str_release(&name);
 }
 
-/* Collects the files of the run directory @dir, which any user may own:
- * symbolic links are not followed.  @anonymous: replaces the names of hosts
- * and users.  Files that cannot be read are left out and listed in @out.
- * Returns 0, or -1 with @e (no memory); the caller frees @b in any case. */
-static int bundle_collect(struct bundle *b, const char *dir, bool anonymous,
-			  struct err *e)
+/* Collects the files of the directories b->runs, which any user may own:
+ * symbolic links are not followed.  @share: replaces names and identifiers.
+ * Files that cannot be read are left out and listed in @out.  Returns 0, or -1
+ * with @e (no memory). */
+static int bundle_collect(struct bundle *b, bool share, struct err *e)
 {
-	const char *slash = strrchr(dir, '/');
 	size_t used[KINDS] = { 0 };
 	struct str name = STR_INIT;
 
-	*b = (struct bundle){ .dir = dir, .accused = json_object() };
-	if (!b->accused || (anonymous && redact_names(&b->hide) < 0)) {
-		return err_set(e, ENOMEM, "cannot collect '%s'", dir);
-	}
-	if (walk(b, "", 0, e) < 0) {
-		return -1;
+	b->accused = json_object();
+	if (!b->accused || (share && redact_names(&b->hide) < 0)) {
+		return err_set(e, ENOMEM, "cannot collect '%s'", b->dir);
 	}
 	if (b->n_files > 0) {
 		qsort(b->files, b->n_files, sizeof(*b->files), compare);
 	}
-	if (anonymous) {
+	if (share) {
 		learn_names(b);
 	}
-	slash = slash && slash[1] ? slash + 1 : "run";
-	redact_text(&b->hide, slash, strlen(slash), &name);
-	STR_COPY(b->name, str_text(&name));
+	for (size_t i = 0; i < b->n_dirs; i++) {
+		const char *slash = strrchr(b->runs[i].dir, '/');
+
+		str_reset(&name);
+		slash = slash && slash[1] ? slash + 1 : "run";
+		redact_text(&b->hide, slash, strlen(slash), &name);
+		STR_COPY(b->names[i], str_text(&name));
+		for (size_t k = 0; k < i; k++) {
+			if (strcmp(b->names[k], b->names[i]) == 0) {
+				snprintf(b->names[i], sizeof(b->names[i]),
+					 "%.50s-%zu", str_text(&name), i + 1);
+			}
+		}
+	}
 	str_release(&name);
 	for (size_t i = 0; i < b->n_files; i++) {
 		const struct bundled *p = &b->files[i];
@@ -608,56 +650,86 @@ static int bundle_collect(struct bundle *b, const char *dir, bool anonymous,
 		str_addf(&b->out, "    and %zu more\n", b->n_out - LINES_MOST);
 	}
 	return b->members.failed ?
-		       err_set(e, ENOMEM, "cannot collect '%s'", dir) : 0;
+		       err_set(e, ENOMEM, "cannot collect '%s'", b->dir) : 0;
 }
 
 /* ---- bundle -------------------------------------------------------------- */
 
-static void add_readme(const struct bundle *b, const struct found *f,
+/** Append the report of a run, or the reason why there is none. */
+static void add_report(struct bundle *b, const struct found *f,
 		       struct str *out)
 {
 	const struct run_file run = run_file(f->run);
+	struct str words = STR_INIT;
 	struct judged_ask ask;
 	struct judged *j = NULL;
 	struct err e = { 0 };
 	char why[1024];
 
-	str_addf(out,
-		 "A run of gpucheck %s, command \"%s\", started at %s\n\n"
-		 "gpucheck tests the GPUs, NICs and links of a cluster. Its "
-		 "report:\n\n",
+	str_addf(&words,
+		 "A run of gpucheck %s, command \"%s\", started at %s:\n\n",
 		 run.version, run.probe, run.started_utc);
-	/* the report of the run, or the reason why there is none */
 	found_ask(f, &ask);
 	ask.brief = true;
 	if (judged_make(f->dir, NULL, &ask, &j, &e) < 0 ||
-	    judged_words(j, JUDGED_FILE_WIDTH, false, TERM_ASCII, out) < 0) {
-		str_addf(out, "There is no report: %s\n",
+	    judged_words(j, JUDGED_FILE_WIDTH, false, TERM_ASCII, &words) < 0) {
+		str_addf(&words, "There is no report: %s\n",
 			 err_str(&e, why, sizeof(why)));
 	}
 	judged_free(j);
-	if (b->parts.len) {
-		str_addf(out, "\nThe nodes that it names, and their parts "
-			      "(facts.csv: all):\n\n%s", str_text(&b->parts));
+	redact_text(&b->hide, str_text(&words), words.len, out);
+	str_addch(out, '\n');
+	str_release(&words);
+}
+
+/** Append the README, redacted. */
+static void add_readme(struct bundle *b, struct str *out)
+{
+	const struct redact *r = &b->hide;
+
+	str_add(out, "gpucheck tests the GPUs, NICs and links of a cluster.\n\n");
+	for (size_t i = 0; i < b->n_dirs; i++) {
+		if (b->runs[i].run) {
+			add_report(b, &b->runs[i], out);
+		}
 	}
-	str_addf(out, "\nFiles in this archive:\n\n%s", str_text(&b->in));
+	if (b->parts.len) {
+		str_addf(out, "The nodes that it names, and their parts "
+			      "(facts.csv: all):\n\n%s\n", str_text(&b->parts));
+	}
+	str_addf(out, "Files in this archive:\n\n%s", str_text(&b->in));
 	str_addf(out,
 		 "\nTables are CSV files; \"gpucheck help csv\" explains their "
 		 "columns. A table that\nis too large has the rows of failed "
 		 "tests and of the nodes above. To see tables\nand "
 		 "pictures:\n\n"
 		 "    tar xf FILE.tar && gpucheck report -o shown %s\n",
-		 b->name);
+		 b->names[0]);
 	if (b->n_out) {
 		str_addf(out, "\nLeft out:\n\n%s", str_text(&b->out));
 	}
 	str_addf(out,
 		 "\nReplaced by \"" REDACT_GONE "\": %zu values that look like "
-		 "keys, tokens or passwords.\n%s", b->hide.removed,
-		 b->hide.names ?
-			 "Names of hosts and users are replaced "
-			 "consistently; addresses are not.\n" :
-			 "Names of hosts and users are not replaced.\n");
+		 "keys, tokens or passwords.\n", r->removed);
+	if (!r->names) {
+		str_add(out, "Names and addresses are not replaced.\n");
+		return;
+	}
+	str_addf(out,
+		 "\nReplaced in all files, the same name by the same "
+		 "substitute:\n\n"
+		 "    hosts (node1, ...): %zu    users (user1, ...): %zu\n"
+		 "    switches (switch1, ...): %zu    domains (site1, ...): "
+		 "%zu\n"
+		 "    serial numbers (serial1, ...): %zu\n"
+		 "    IP and MAC addresses, GUIDs, GIDs and UUIDs: in %zu "
+		 "places\n\n"
+		 "Addresses of one subnet are still in one subnet; the last "
+		 "number of an IPv4\naddress is kept. Also kept: names of "
+		 "Slurm partitions and accounts, job numbers,\npaths, times, "
+		 "versions, and names that gpucheck cannot know to be such.\n",
+		 r->n[REDACT_HOST], r->n[REDACT_USER], r->n[REDACT_SWITCH],
+		 r->n[REDACT_SITE], r->n[REDACT_SERIAL], r->replaced);
 }
 
 /** A new file of its owner alone; 0, or -1 with @e and no file. */
@@ -693,28 +765,26 @@ static int write_new(const char *path, const struct str *data, struct err *e)
 	return 0;
 }
 
-/** Write the archive of the run @f: its README, which is truncated if it is too
- *  long, and @b's files. */
-static int make(const struct session *s, const struct found *f,
-		struct bundle *b, struct str *tar, struct err *e)
+/** Write the archive: its README, which is truncated if it is too long, and
+ *  @b's files. */
+static int make(const struct session *s, struct bundle *b, struct str *tar,
+		struct err *e)
 {
-	struct str readme = STR_INIT, hidden = STR_INIT;
-	char path[PATH_MAX], name[sizeof(b->name) + sizeof("/README")];
+	struct str readme = STR_INIT;
+	char path[PATH_MAX], name[sizeof(b->names[0]) + sizeof("/README")];
 
-	if (bundle_collect(b, f->dir, s->spec.anonymous, e) < 0) {
+	if (bundle_collect(b, s->spec.share, e) < 0) {
 		return CODE_UNABLE;
 	}
-	add_readme(b, f, &readme);
-	redact_text(&b->hide, str_text(&readme), readme.len, &hidden);
-	snprintf(name, sizeof(name), "%s/README", b->name);
-	tar_add(tar, name, str_text(&hidden),
-		hidden.len < BUNDLE_README ? hidden.len : BUNDLE_README,
+	add_readme(b, &readme);
+	snprintf(name, sizeof(name), "%s/README", b->names[0]);
+	tar_add(tar, name, str_text(&readme),
+		readme.len < BUNDLE_README ? readme.len : BUNDLE_README,
 		time(NULL));
 	str_addmem(tar, str_text(&b->members), b->members.len);
 	tar_end(tar);
-	tar->failed |= readme.failed || hidden.failed;
+	tar->failed |= readme.failed;
 	str_release(&readme);
-	str_release(&hidden);
 	if (tar->failed) {
 		err_set(e, ENOMEM, "cannot create the archive");
 		return CODE_UNABLE;
@@ -722,7 +792,7 @@ static int make(const struct session *s, const struct found *f,
 	if (s->spec.out[0]) {
 		STR_COPY(path, s->spec.out);
 	} else {
-		snprintf(path, sizeof(path), "%s.tar", b->name);
+		snprintf(path, sizeof(path), "%s.tar", b->names[0]);
 	}
 	if (write_new(path, tar, e) < 0) {
 		return e->code == EEXIST ? CODE_USAGE : CODE_UNABLE;
@@ -732,43 +802,83 @@ static int make(const struct session *s, const struct found *f,
 	return CODE_HEALTHY;
 }
 
+/** Find the run @name, or, except as the first directory, what "info --record"
+ *  has written, and list its files. */
+static int open_dir(struct bundle *b, const char *name, struct err *e)
+{
+	struct found *f = &b->runs[b->n_dirs];
+	const size_t before = b->n_files;
+	int code = CODE_HEALTHY;
+
+	b->dir = name;
+	if (b->n_dirs > 0 && !rundir_has(name, RUN_JSON)) {
+		if (walk(b, "", 0, e) < 0) {
+			return CODE_UNABLE;
+		}
+		for (size_t i = before; i < b->n_files; i++) {
+			if (strcmp(kinds[b->files[i].kind].name, RECORD) == 0 &&
+			    realpath(name, f->dir)) {
+				b->n_dirs++;
+				return CODE_HEALTHY;
+			}
+		}
+		b->n_files = before;
+	}
+	code = found_open(name, f, e);
+	b->dir = f->dir;
+	if (code == CODE_HEALTHY && walk(b, "", 0, e) < 0) {
+		code = CODE_UNABLE;
+	}
+	b->n_dirs++;
+	return code;
+}
+
 static int run_bundle(struct session *s)
 {
+	struct bundle *b = calloc(1, sizeof(*b));
 	struct str tar = STR_INIT;
-	struct bundle b = { 0 };
 	struct err e = { 0 };
-	struct found f;
-	int code = found_open(s->args[0], &f, &e);
+	int code = CODE_HEALTHY;
 
-	if (code == CODE_HEALTHY) {
-		code = make(s, &f, &b, &tar, &e);
+	if (!b) {
+		err_set(&e, ENOMEM, "cannot collect '%s'", s->args[0]);
+		return talk_fail(&e, CODE_UNABLE);
 	}
-	redact_release(&b.hide);
-	json_decref(b.accused);
-	str_release(&b.members);
-	str_release(&b.in);
-	str_release(&b.out);
-	str_release(&b.parts);
-	free(b.files);
+	for (int i = 0; code == CODE_HEALTHY && i < s->n_args; i++) {
+		code = open_dir(b, s->args[i], &e);
+	}
+	if (code == CODE_HEALTHY) {
+		code = make(s, b, &tar, &e);
+	}
+	redact_release(&b->hide);
+	json_decref(b->accused);
+	str_release(&b->members);
+	str_release(&b->in);
+	str_release(&b->out);
+	str_release(&b->parts);
+	free(b->files);
+	for (size_t i = 0; i < DIRS_MOST; i++) {
+		found_release(&b->runs[i]);
+	}
+	free(b);
 	str_release(&tar);
-	found_release(&f);
 	return code ? talk_fail(&e, code) : code;
 }
 
 static const char *const examples[] = {
 	"gpucheck bundle gpucheck-p2p-20260131T091502Z-7f3a12",
-	"gpucheck bundle --anonymous -o case.tar /home/alice/DIR",
+	"gpucheck bundle --share -o case.tar /home/alice/DIR",
 	NULL
 };
 
 const struct command cmd_bundle = {
 	.name = "bundle",
 	.summary = "Pack a run for a vendor, without secrets.",
-	.usage = "[OPTION...] DIR|JOB",
+	.usage = "[OPTION...] DIR|JOB ...",
 	.examples = examples,
 	.takes = SPEC_CMD_BUNDLE,
 	.min_args = 1,
 	.needs = "a run directory or a job",
-	.max_args = 1,
+	.max_args = DIRS_MOST,
 	.run = run_bundle,
 };

@@ -2,14 +2,20 @@
 /* Texts without secrets, in an archive. */
 #include "lib/data/bundle.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include <sodium.h>
+
+#include "lib/base/hash.h"
+#include "lib/base/net.h"
 #include "lib/data/json.h"
 
 #define ALPHA	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define DIGITS	"0123456789"
+#define HEX	DIGITS "abcdefABCDEF"
 #define WORD	ALPHA DIGITS "_-"
 #define NAME_MOST 100	/* bytes of one */
 
@@ -277,12 +283,207 @@ static void drop(struct redact *r, struct at *t, size_t n, struct str *out)
 	r->removed++;
 }
 
+/* ---- identifiers --------------------------------------------------------- */
+
+/** Replace the @n bytes, at most 16, of an identifier by bytes that only the
+ *  key can tell; the first one says "locally administered". */
+static void stand_in(const struct redact *r, unsigned char *bytes, size_t n)
+{
+	unsigned char got[crypto_shorthash_BYTES], from[17];
+
+	memcpy(from + 1, bytes, n);
+	for (size_t i = 0; i < n; i += sizeof(got)) {
+		from[0] = (unsigned char)(n + i);
+		crypto_shorthash(got, from, n + 1, r->key);
+		memcpy(bytes + i, got, n - i < sizeof(got) ? n - i :
+							     sizeof(got));
+	}
+	bytes[0] = 2;
+}
+
+/** Replace an IPv4 address; addresses with equal first bits still have equal
+ *  first bits.  A private one stays in its range, a public one gets into
+ *  240.0.0.0/4, which is reserved. */
+static void stand_in_v4(const struct redact *r, unsigned char *ip)
+{
+	static const struct {
+		unsigned char bits, range[2];
+	} kept[] = {
+		{ 8, { 10 } },	      { 12, { 172, 16 } }, { 16, { 192, 168 } },
+		{ 16, { 169, 254 } }, { 10, { 100, 64 } }, { 4, { 240 } },
+	};
+	const unsigned first = (unsigned)ip[0] << 8 | ip[1];
+	uint32_t all = first << 16 | (uint32_t)ip[2] << 8 | ip[3], made = all;
+	size_t k = 0;
+
+	if (ip[0] == 0 || ip[0] == 127 || ip[0] >= 224) {
+		return;
+	}
+	while (kept[k].bits > 4 &&
+	       (first ^ ((unsigned)kept[k].range[0] << 8 | kept[k].range[1])) >>
+		       (16 - kept[k].bits)) {
+		k++;
+	}
+	for (unsigned bit = kept[k].bits; bit < 24; bit++) {
+		const uint32_t prefix[2] = { bit, all >> (32 - bit) };
+		unsigned char got[crypto_shorthash_BYTES];
+
+		crypto_shorthash(got, (const unsigned char *)prefix,
+				 sizeof(prefix), r->key);
+		/* never the address itself */
+		made ^= (uint32_t)(bit == kept[k].bits || got[0] & 1)
+			<< (31 - bit);
+	}
+	made |= kept[k].bits == 4 ? UINT32_C(0xf0000000) : 0;
+	for (int i = 0; i < 4; i++) {
+		ip[i] = (unsigned char)(made >> (24 - 8 * i));
+	}
+}
+
+/** Replace an IPv6 address or a GID: a prefix that is not link-local by one of
+ *  fd00::/8, and the GUID or IPv4 address in it. */
+static void stand_in_v6(const struct redact *r, unsigned char *ip)
+{
+	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
+	static const unsigned char none[16];
+
+	if (memcmp(ip, mapped, sizeof(mapped)) == 0) {
+		stand_in_v4(r, ip + 12);
+	} else if (ip[0] != 0xff && memcmp(ip, none, 15) != 0) {
+		if (memcmp(ip, none, 8) != 0 &&
+		    !(ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80)) {
+			stand_in(r, ip, 8);
+			ip[0] = 0xfd;
+		}
+		if (memcmp(ip + 8, none, 8) != 0) {
+			stand_in(r, ip + 8, 8);
+		}
+	}
+}
+
+/** An IP address at t->i as @ip; its length, or 0. */
+static size_t find_ip(const struct at *t, struct ip_addr *ip)
+{
+	const bool v4 = is_one(t, t->i + span(t, t->i, DIGITS), ".");
+	size_t n = span(t, t->i, v4 ? DIGITS "." : HEX ":.");
+	char text[IP_TEXT];
+
+	/* the end of a sentence, the port of an address */
+	while (n > 1 && (is_one(t, t->i + n - 1, ".") ||
+			 (is_one(t, t->i + n - 1, ":") &&
+			  !is_one(t, t->i + n - 2, ":")))) {
+		n--;
+	}
+	/* part of a longer version number, or of a word */
+	if (n < 3 || n >= sizeof(text) || is_one(t, t->i + n, ALPHA DIGITS) ||
+	    (t->i > 0 && is_one(t, t->i - 1, ".:"))) {
+		return 0;
+	}
+	memcpy(text, t->text + t->i, n);
+	text[n] = '\0';
+	return ip_parse(text, ip, NULL) == 0 ? n : 0;
+}
+
+/** Forms of identifiers; # is a hexadecimal digit. */
+static const char *const forms[] = {
+	"########-####-####-####-############",	/* UUID */
+	"##:##:##:##:##:##:##:##:##:##:##:##:##:##:##:##:##:##:##:##",
+	"##:##:##:##:##:##:##:##", "####:####:####:####",	/* GUID */
+	"0x################", "##:##:##:##:##:##", "##-##-##-##-##-##",
+	"enx############", "################################",
+	"################",
+};
+#define FORMS (sizeof(forms) / sizeof(*forms))
+
+/** The digits of a @form at t->i as @hex; the length of all, or 0. */
+static size_t find_form(const struct at *t, const char *form, char hex[41])
+{
+	const size_t n = strlen(form);
+	size_t digits = 0;
+
+	if (t->len - t->i < n || is_one(t, t->i + n, ALPHA DIGITS ":")) {
+		return 0;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const char c = t->text[t->i + i];
+
+		if (form[i] == '#' && isxdigit((unsigned char)c)) {
+			hex[digits++] = c;
+		} else if (form[i] != c) {
+			return 0;
+		}
+	}
+	hex[digits] = '\0';
+	/* a mask or a number; without a letter, a decimal number as well */
+	return digits == 16 && !strpbrk(form, ":-") &&
+			       (str_starts(hex, "0000") ||
+				strncasecmp(hex, "ffff", 4) == 0 ||
+				(form[0] == '#' &&
+				 strspn(hex, DIGITS) == digits)) ? 0 : n;
+}
+
+/** Append the substitute of the identifier at t->i; the identifier's length, or
+ *  0 if there is none. */
+static size_t replace_id(struct redact *r, const struct at *t, struct str *out)
+{
+	const size_t from = out->len;
+	unsigned char bytes[20];
+	struct ip_addr ip;
+	char text[IP_TEXT];
+	size_t n = 0, k = 0;
+
+	while (k < FORMS && (n = find_form(t, forms[k], text)) == 0) {
+		k++;
+	}
+	if (n > 0) {
+		const size_t n_bytes = strlen(text) / 2;
+
+		hash_unhex(text, bytes, n_bytes);
+		if (n_bytes == 20) {	/* of IPoIB: a queue pair, and a GID */
+			stand_in_v6(r, bytes + 4);
+		} else {
+			stand_in(r, bytes, n_bytes);
+		}
+		hash_hex(bytes, n_bytes, text);
+		for (size_t i = 0, digit = 0; i < n; i++) {
+			const int c = forms[k][i] == '#' ? text[digit++] :
+							  forms[k][i];
+
+			str_addch(out, (char)(isupper((unsigned char)
+						      t->text[t->i + i]) ?
+						      toupper(c) : c));
+		}
+	} else if ((n = find_ip(t, &ip)) > 0) {
+		if (ip.family == AF_INET) {
+			stand_in_v4(r, ip.bytes);
+		} else {
+			stand_in_v6(r, ip.bytes);
+		}
+		for (size_t i = 0; n == 39 && i < 16; i += 2) {
+			/* 0000:...: a GID as sysfs has it */
+			str_addf(out, "%s%02x%02x", i ? ":" : "", ip.bytes[i],
+				 ip.bytes[i + 1]);
+		}
+		str_add(out, n == 39 ? "" : ip_text(&ip, text, sizeof(text)));
+	}
+	/* netmasks and the like are kept */
+	r->replaced += out->len - from != n ||
+		       memcmp(str_text(out) + from, t->text + t->i, n) != 0;
+	return n;
+}
+
 /* ---- names --------------------------------------------------------------- */
+
+static const char *const kind_words[REDACT_KINDS] = {
+	[REDACT_HOST] = "node", [REDACT_USER] = "user",
+	[REDACT_SWITCH] = "switch", [REDACT_SERIAL] = "serial",
+	[REDACT_SITE] = "site",
+};
 
 int redact_names(struct redact *r)
 {
 	r->names = json_object();
-	return r->names ? 0 : -1;
+	return r->names ? hash_random(r->key, sizeof(r->key)) : -1;
 }
 
 void redact_release(struct redact *r)
@@ -291,47 +492,80 @@ void redact_release(struct redact *r)
 	*r = (struct redact){ 0 };
 }
 
-static bool is_known(const struct redact *r, const char *name)
+static json_t *alias_of(const struct redact *r, const char *name)
 {
-	return json_object_get(r->names, name) != NULL;
+	return json_object_get(r->names, name);
 }
 
-static void add_name(struct redact *r, const char *name, const char *kind,
-		     size_t number)
+void redact_add(struct redact *r, enum redact_kind kind, const char *name)
 {
-	char alias[32];
-
-	snprintf(alias, sizeof(alias), "%s%zu", kind, number);
-	json_object_set_new(r->names, name, json_string(alias));
-}
-
-void redact_add_host(struct redact *r, const char *name)
-{
-	char host[NAME_MOST + 1];
+	const char *dot = strchr(name, '.');
+	char word[NAME_MOST + 1];
 
 	if (!r->names || !name[0] || strlen(name) > NAME_MOST ||
-	    str_starts(name, "localhost") || is_known(r, name)) {
+	    alias_of(r, name)) {
 		return;
 	}
-	snprintf(host, sizeof(host), "%.*s", (int)strcspn(name, "."), name);
-	/* an address is not a name */
-	if (strspn(host, DIGITS) == strlen(host)) {
+	STR_COPY(word, name);
+	if (kind == REDACT_HOST) {
+		if (dot) {
+			word[dot - name] = '\0';
+		}
+		/* an address does not name a host */
+		if (strspn(word, DIGITS) == strlen(word) ||
+		    str_starts(word, "localhost")) {
+			return;
+		}
+		if (dot && strchr(dot + 1, '.')) {
+			redact_add(r, REDACT_SITE, dot + 1);
+		}
+	} else if (kind == REDACT_USER && strcmp(name, "root") == 0) {
 		return;
 	}
-	if (!is_known(r, host)) {
-		add_name(r, host, "node", ++r->n_hosts);
+	if (!alias_of(r, word)) {
+		char alias[32];
+
+		snprintf(alias, sizeof(alias), "%s%zu", kind_words[kind],
+			 ++r->n[kind]);
+		json_object_set_new(r->names, word, json_string(alias));
 	}
-	if (strcmp(host, name) != 0) {
+	if (strcmp(word, name) != 0) {
 		json_object_set(r->names, name,
-				json_object_get(r->names, host));
+				alias_of(r, word));
 	}
 }
 
-void redact_add_user(struct redact *r, const char *name)
+void redact_learn(struct redact *r, const char *name, const char *value)
 {
-	if (r->names && name[0] && strcmp(name, "root") != 0 &&
-	    strlen(name) <= NAME_MOST && !is_known(r, name)) {
-		add_name(r, name, "user", ++r->n_users);
+	static const struct {
+		const char *name;
+		enum redact_kind kind;
+	} named[] = {
+		{ "node", REDACT_HOST },     { "host", REDACT_HOST },
+		{ "user", REDACT_USER },     { "switch", REDACT_SWITCH },
+		{ "leaf_switch", REDACT_SWITCH },
+	};
+	char word[NAME_MOST + 1];
+	size_t n = strspn(value, WORD ".");
+
+	if (strcasestr(name, "serial")) {
+		/* not "N/A", and not a word of a sentence */
+		if (n >= 6 && n == strlen(value) && strpbrk(value, DIGITS)) {
+			redact_add(r, REDACT_SERIAL, value);
+		}
+		return;
+	}
+	for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++) {
+		if (strcmp(name, named[i].name) == 0) {
+			/* "MF0;NAME:MQM9700/U1" of a managed switch */
+			const char *from = strchr(value, ';');
+
+			from = from ? from + 1 : value;
+			n = strspn(from, WORD ".");
+			snprintf(word, sizeof(word), "%.*s", (int)n, from);
+			redact_add(r, named[i].kind, word);
+			return;
+		}
 	}
 }
 
@@ -359,21 +593,28 @@ static size_t find_list(const struct redact *r, const struct at *t)
 	return 0;
 }
 
-/** A known name at t->i: its length with the domain behind it, or 0. */
-static size_t find_name(const struct redact *r, const struct at *t,
+/** A known name at t->i, or a new host of a known domain: its length with the
+ *  domain behind it, or 0. */
+static size_t find_name(struct redact *r, const struct at *t,
 			const char **alias)
 {
 	size_t n = span(t, t->i, WORD "."), more;
 	char name[NAME_MOST + 1];
+	const char *dot;
 
 	if (n > NAME_MOST) {
 		n = NAME_MOST;
 	}
 	memcpy(name, t->text + t->i, n);
+	name[n] = '\0';
+	dot = strchr(name, '.');
+	if (dot && dot > name && alias_of(r, dot + 1)) {
+		redact_add(r, REDACT_HOST, name);
+	}
 	for (; n > 0; n--) {	/* the longest one */
 		name[n] = '\0';
 		*alias = is_one(t, t->i + n, ALPHA DIGITS) ? NULL :
-			 json_string_value(json_object_get(r->names, name));
+			 json_string_value(alias_of(r, name));
 		if (*alias) {
 			break;
 		}
@@ -413,17 +654,18 @@ static bool replace_name(struct redact *r, struct at *t, struct str *out)
 	if (n > 0 && n < sizeof(owner)) {
 		memcpy(owner, t->text + from, n);
 		owner[n] = '\0';
-		redact_add_user(r, owner);
+		redact_add(r, REDACT_USER, owner);
 	}
 	if (t->i > 0 && is_one(t, t->i - 1, ALPHA DIGITS)) {
 		return false;
 	}
-	n = find_list(r, &near);
-	n = n ? n : find_name(r, &near, &alias);
-	if (n > 0) {
-		str_add(out, alias);
-		t->i += n;
+	n = replace_id(r, &near, out);
+	if (n == 0) {
+		n = find_list(r, &near);
+		n = n ? n : find_name(r, &near, &alias);
+		str_add(out, n ? alias : "");
 	}
+	t->i += n;
 	return n > 0;
 }
 
@@ -458,6 +700,18 @@ static bool drop_secret(struct redact *r, struct at *t, struct str *out)
 	word = first && n == 0 ? span(t, t->i, WORD) : 0;
 	if (word > 0 && is_secret(t->text + t->i, word)) {
 		n = find_value(t, word, &from);
+	} else if (word > 0 && r->names && word <= NAME_MOST) {
+		const size_t more = begins(t, t->i + word, " Number") ? 7 : 0;
+		char text[2][NAME_MOST + 1];
+
+		snprintf(text[0], sizeof(text[0]), "%.*s", (int)word,
+			 t->text + t->i);
+		if (strcasestr(text[0], "serial") &&
+		    find_value(t, word + more, &from) > 0) {
+			snprintf(text[1], sizeof(text[1]), "%.*s",
+				 (int)span(t, from, WORD), t->text + from);
+			redact_learn(r, "serial", text[1]);
+		}
 	}
 	if (n == 0) {
 		return false;

@@ -15,29 +15,48 @@
 /** Text that replaces a secret. */
 #define REDACT_GONE "[removed]"
 
+/** Names that are replaced by a word and a number. */
+enum redact_kind {
+	REDACT_HOST, REDACT_USER, REDACT_SWITCH, REDACT_SERIAL, REDACT_SITE,
+	REDACT_KINDS
+};
+
 /**
- * Takes out of texts what is not to leave the site: what looks like a key, a
- * token or a password, by the name that it has (HF_TOKEN=..., --password ...,
- * "Authorization: ...") or by how it looks (hf_..., a PEM block,
- * user:password@host); on request the names of hosts and users, which become
- * node1 and user1, everywhere the same.  A zeroed one knows no names.
+ * Removes from texts whatever looks like a key, a token or a password, by its
+ * name (HF_TOKEN=..., --password ..., "Authorization: ...") or by its form
+ * (hf_..., a PEM block, user:password@host).
+ *
+ * After redact_names() it also replaces names (gpu01: node1) and identifiers
+ * (IP and MAC addresses, GUIDs, GIDs, UUIDs, enxMAC), each by the same
+ * substitute everywhere.  Substitutes keep the form and the relations: IPv4
+ * addresses that share their first n bits still do, so subnets remain subnets,
+ * and their last number is kept; a GID contains the substitute of its GUID or
+ * of its IPv4 address.  Loopback, multicast and netmasks are kept.  A zeroed
+ * one replaces no names.
  */
 struct redact {
-	json_t *names;		/* name: what stands for it; NULL: names stay */
-	size_t n_hosts, n_users;
+	json_t *names;		/* name: its substitute; NULL: names stay */
+	size_t n[REDACT_KINDS];	/* names of each kind */
+	unsigned char key[16];	/* of the substitutes of identifiers */
+	size_t replaced;	/* identifiers so far */
 	size_t removed;		/* secrets so far */
 };
 
-/** From now on names are replaced; -1 without memory. */
+/** Replace names and identifiers from now on; -1 if memory or random bytes are
+ *  not available. */
 int redact_names(struct redact *r);
-/** This is one, such as "gpu01.example.org", which is gpu01 as well; "", root
- *  and localhost are none.  Nothing without redact_names(). */
-void redact_add_host(struct redact *r, const char *name);
-void redact_add_user(struct redact *r, const char *name);
+/** Replace the name @name of a @kind from now on.  A host such as
+ *  "gpu01.example.org" is gpu01 as well, and its domain is a site.  No-op for
+ *  "", root, localhost and numbers, and without redact_names(). */
+void redact_add(struct redact *r, enum redact_kind kind, const char *name);
+/** Replace @value from now on if a value called @name ("node", "host", "user",
+ *  "switch", "board_serial") is the name of something. */
+void redact_learn(struct redact *r, const char *name, const char *value);
 void redact_release(struct redact *r);	/* safe on a zeroed one */
 
 /** Append @len bytes of @text to @out without them.  Every byte of the rest
- *  stays what it is.  A user whose home is named (/home/NAME) becomes known. */
+ *  is kept.  A user whose home is named (/home/NAME), and a serial number
+ *  ("Serial Number: ..."), become known. */
 void redact_text(struct redact *r, const char *text, size_t len,
 		 struct str *out);
 /** A text whose name is known: all of it where that says so. */

@@ -753,9 +753,9 @@ const struct spec_option spec_options[] = {
 	  .once = true,
 	  .unset = TEXT("the name of the directory and .tar"),
 	  .help = "Archive to create" },
-	{ .name = "anonymous", .type = SPEC_FLAG, .commands = SPEC_CMD_BUNDLE,
-	  FIELD(anonymous), .resumed = SPEC_COMMANDS,
-	  .help = "Replace host and user names by node1, user1" },
+	{ .name = "share", .was = "anonymous", .type = SPEC_FLAG,
+	  .commands = SPEC_CMD_BUNDLE, FIELD(share), .resumed = SPEC_COMMANDS,
+	  .help = "Replace names, addresses, GUIDs, serial numbers" },
 	{ .name = "history", .type = SPEC_TEXT,
 	  .commands = WHERE | SPEC_CMD_REPORT | SPEC_CMD_ATTACH |
 		      SPEC_CMD_HISTORY, FIELD(history),

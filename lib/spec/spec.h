@@ -209,7 +209,7 @@ struct spec {
 	char out[PATH_MAX];	/* -o */
 	int64_t json;		/* enum spec_json */
 	bool csv, quiet;
-	bool anonymous;		/* names of hosts and users are replaced */
+	bool share;		/* names and identifiers are replaced */
 	int64_t verbose;
 	int64_t color, progress, map;	/* enum spec_when */
 	bool log_scale;		/* curves of bandwidth */

@@ -60,22 +60,96 @@ n1,gpu0,vbios,96.00,,nvml' >>run/facts.csv
 	diff <(jq .findings shown/verdict.json) <(jq .findings run/verdict.json)
 }
 
-@test "--anonymous: hosts and users have other names, everywhere alike" {
-	export PASTED=no	# no machine has these names
+# Names and identifiers in files of all kinds, by which a site is known.
+marked_run()
+{
+	local word words='gpu7.hpc.example login3.hpc.example alice 10.99.4.7
+		b8:ce:f6:12:34:56 b8ce:f603:0012:3456 0xb8cef60300123456
+		fe80:0000:0000:0000:b8ce:f603:0012:3456 fd12:3456::b8ce:7
+		GPU-c882b768-98d6-6761-a79f-efc2b50db9b6 1654321098765 leaf-a
+		enxb8cef6123456'
+
 	faulty_run
+	for word in $words; do
+		echo "n1,node,x,$word,,x" >>run/facts.csv
+		echo "\"$word\"" >>run/notes.json
+		printf '2026-01-31T09:15:02.000Z,,n1,0,said,%s\r\n' "$word" \
+			>>run/events.csv
+	done
+	echo 'n1,node,host,gpu7.hpc.example,,gethostname
+n1,nic0,board_serial,1654321098765,,x' >>run/facts.csv
+	echo 'SwitchName=leaf-a Nodes=n[0-1]' >run/switches
+	jq --slurpfile seen run/notes.json '. + {user: "alice", seen: $seen}' \
+		run/run.json >run.json
+	mv run.json run/run.json
+	rm run/notes.json
+	for word in logs/gpu7-alice.log job.out report.html map.svg; do
+		tr -s '[:space:]' ' ' <<<"of $words" >>"run/$word"
+	done
+}
+
+@test "--share: no name and no identifier is left, and the verdict is the same" {
+	export PASTED=no	# no machine has these names
+	marked_run
 	mv run n1-alice
-	run_p bundle --anonymous -o its.tar n1-alice
+	run_p bundle --share -o its.tar n1-alice
 	[ "$status" -eq 0 ]
-	tar xf its.tar
-	[ "$(grep -rlwE 'n0|n1|alice' node2-user* | wc -l)" -eq 0 ]
-	mv node2-user* its
-	[ -s its/logs/node2-rank0.log ]
+	mkdir there
+	tar xf its.tar -C there
+	cd there
+	mv node2-user1 its
+	find . >names
+	absent 'gpu7|alice|html|svg' names
+	grep -rnwE 'n[01]|gpu7|login3|hpc|alice|10\.99\.[0-9.]*|leaf-a' its >left ||
+		true
+	grep -rniE 'b8:?ce|f6:?12|12:?34:?56|c882b768|1654321098765' its >>left ||
+		true
+	[ ! -s left ] || { cat left; false; }
+	grep -q 'cd /home/user1' its/job.sbatch
 	grep -q '^FAIL  Node node2: all 10 tests' its/README
-	grep -q 'cd /home/user' its/job.sbatch
+	grep -q 'hosts (node1, ...): [4-6]    users (user1, ...): [1-3]$' \
+		its/README
+	# the same substitutes in each file
+	tail -1 its/job.out | sed 's/^of //' >words
+	for file in run.json events.csv facts.csv logs/node4-user1.log; do
+		for word in $(<words); do
+			grep -qF -- "$word" "its/$file"
+		done
+	done
+	# a GID has the GUID of its port
+	guid=$(awk '{ print substr($7, 3) }' words)
+	[ "$(awk '{ gsub(":", ""); print $6, substr($8, 17) }' words)" = \
+		"$guid $guid" ]
 	run_p report -o shown its
 	[ "$status" -eq 1 ]
 	jq -e '.findings[0].node == "node2" and .exclude == ["node2"]' \
 		shown/verdict.json
+	run_p report -o before ../n1-alice
+	diff <(jq -c '.status, .cells, (.findings[] | [.kind, .code, .cells])' \
+		shown/verdict.json) \
+		<(jq -c '.status, .cells, (.findings[] | [.kind, .code, .cells])' \
+		before/verdict.json)
+}
+
+@test "several directories, and what info --record wrote, in one archive" {
+	export PASTED=no
+	faulty_run
+	run_p info --local=1x1 --record=record -q -o info
+	mv record/n0 record/n7
+	run_p bundle --anonymous -o its.tar run info record
+	[ "$status" -eq 0 ]
+	tar tf its.tar >names
+	for name in run/README run/verdict.json info/facts.csv \
+		record/node[3-5]/tree; do
+		grep -qx "$name" names
+	done
+	tar xOf its.tar run/README >readme
+	grep -q 'command "p2p"' readme
+	grep -q 'command "info"' readme
+	grep -q '^    record/node[3-5]/tree, [0-9]* bytes' readme
+	mkdir other
+	run_p bundle run other
+	fails 3 'run.json'
 }
 
 @test "5 MB: what matters comes first, and what is missing is said" {

@@ -22,8 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	str_addmem(&text, data, size);
 	str_add(&text, "\nHF_TOKEN=" SECRET "\n");
 	if (size % 2 && redact_names(&r) == 0) {
-		redact_add_host(&r, "n1.hpc.example");
-		redact_add_user(&r, "alice");
+		redact_add(&r, REDACT_HOST, "n1.hpc.example");
+		redact_add(&r, REDACT_USER, "alice");
 	}
 	redact_text(&r, text.data, text.len, &out);
 	if (r.removed == 0 || memmem(out.data, out.len, SECRET,
