@@ -262,16 +262,14 @@ bool slurm_has_pmi2(void)
 
 #define MAX_LINE 4096
 
-/** Move *@text on behind its next line, which is copied to @line, cut if it is
- *  very long.  Returns false at the end. */
-static bool next_line(const char **text, char line[MAX_LINE])
+bool slurm_next_line(const char **text, char *line, size_t size)
 {
 	const size_t n = strcspn(*text, "\n");
 
 	if (!**text) {
 		return false;
 	}
-	snprintf(line, MAX_LINE, "%.*s", (int)n, *text);
+	snprintf(line, size, "%.*s", (int)(n < size ? n : size - 1), *text);
 	*text += n + ((*text)[n] == '\n');
 	return true;
 }
@@ -300,7 +298,7 @@ int slurm_parse_job_id(const char *text, char job[SLURM_JOB_SIZE],
 	char line[MAX_LINE];
 	bool found = false;
 
-	while (next_line(&text, line)) {
+	while (slurm_next_line(&text, line, sizeof(line))) {
 		const char *at = line;
 		int64_t id;
 
@@ -350,7 +348,7 @@ int slurm_parse_job(const char *text, struct slurm_job *job, struct err *e)
 	struct slurm_job found = { 0 };
 	char code[32];
 
-	while (next_line(&text, line)) {
+	while (slurm_next_line(&text, line, sizeof(line))) {
 		const char *at = code;
 		int64_t exit_code = 0, signal = 0;
 
@@ -406,7 +404,7 @@ bool slurm_parse_node(const char **text, struct slurm_node *n)
 	char line[MAX_LINE];
 	bool found = false;
 
-	while (!found && next_line(text, line)) {
+	while (!found && slurm_next_line(text, line, sizeof(line))) {
 		char *at = line;
 		const char *name = strsep(&at, "|"), *state = strsep(&at, "|");
 
@@ -429,7 +427,7 @@ bool slurm_parse_reservation(const char *text, const char *node, char *name,
 	char line[MAX_LINE];
 	char nodes[1024];
 
-	while (next_line(&text, line)) {
+	while (slurm_next_line(&text, line, sizeof(line))) {
 		if (job_field(line, "Nodes", nodes, sizeof(nodes)) &&
 		    hostlist_has(nodes, node) &&
 		    job_field(line, "ReservationName", name, size)) {
@@ -551,7 +549,7 @@ bool slurm_parse_script(const char *text, const char *job, char *script,
 	const size_t n = strlen(job);
 	char line[MAX_LINE];
 
-	while (next_line(&text, line)) {
+	while (slurm_next_line(&text, line, sizeof(line))) {
 		if (strncmp(line, job, n) == 0 && line[n] == '|') {
 			return str_copy(script, size, line + n + 1);
 		}
@@ -564,7 +562,7 @@ bool slurm_parse_step(const char *text, const char *name, char *step,
 {
 	char line[MAX_LINE];
 
-	while (next_line(&text, line)) {
+	while (slurm_next_line(&text, line, sizeof(line))) {
 		char *bar = strchr(line, '|');
 
 		if (!bar || strcmp(bar + 1, name) != 0) {

@@ -54,6 +54,10 @@ int slurm_parse_job(const char *text, struct slurm_job *job, struct err *e);
  *  option. */
 bool slurm_is_node(const char *name);
 
+/** The line at *@text without its end, which moves on behind it; false at the
+ *  end.  What does not fit is cut. */
+bool slurm_next_line(const char **text, char *line, size_t size);
+
 /** A line of "sinfo --Node --format=%N|%T|%E". */
 struct slurm_node {
 	char name[SLURM_NODE_SIZE], state[SLURM_STATE_SIZE];

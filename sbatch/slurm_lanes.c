@@ -17,27 +17,13 @@
 #define MAX_NUMBER 1000000000
 #define MAX_RESERVED 16384
 
-/** The line at *@text without its end, which moves on; false at the end.  What
- *  does not fit is cut. */
-static bool next_line(const char **text, char *line, size_t size)
-{
-	const size_t n = strcspn(*text, "\n");
-
-	if (!**text) {
-		return false;
-	}
-	snprintf(line, size, "%.*s", (int)(n < size ? n : size - 1), *text);
-	*text += n + ((*text)[n] == '\n');
-	return true;
-}
-
 /* ---- jobs in the queue --------------------------------------------------- */
 
 bool slurm_parse_queued(const char **text, struct slurm_queued *q)
 {
 	char line[MAX_LINE], *at, *id, *state, *reason;
 
-	while (next_line(text, line, sizeof(line))) {
+	while (slurm_next_line(text, line, sizeof(line))) {
 		at = line;
 		id = strsep(&at, "|");
 		state = strsep(&at, "|");
@@ -75,7 +61,7 @@ int64_t slurm_parse_config(const char *text, const char *key)
 	const size_t len = strlen(key);
 	int64_t n;
 
-	while (next_line(&text, line, sizeof(line))) {
+	while (slurm_next_line(&text, line, sizeof(line))) {
 		if (strncmp(line, key, len) == 0 &&
 		    sscanf(line + len, " = %23[0-9]", digits) == 1 &&
 		    units_parse_int(digits, 0, MAX_NUMBER, &n, NULL) == 0) {
@@ -213,7 +199,7 @@ int slurm_parse_lane_nodes(const struct slurm_lane_ask *ask, const char *text,
 	const char *features;
 	struct slurm_node *more;
 
-	while (next_line(&text, line, sizeof(line))) {
+	while (slurm_next_line(&text, line, sizeof(line))) {
 		bool known = false;
 
 		at = line;

@@ -405,37 +405,6 @@ static bool is_lost(const struct look *l, const struct ras_rank *r)
 	return lost;
 }
 
-/** Mark the ranks that are on this node; drop all of them if the job is another
- *  one: its live processes are known. */
-static void mark_own(const struct look *l, struct ras_answer *a)
-{
-	char addrs[NET_MAX_ADDRS][NET_ADDR_TEXT];
-	int n_addrs = net_own_addrs(addrs, NET_MAX_ADDRS);
-	bool ours = false, strange = false;
-
-	for (size_t i = 0; i < a->n; i++) {
-		struct ras_rank *r = &a->ranks[i];
-
-		r->here = r->host[0] && is_here(r->host, addrs, n_addrs);
-		strange = strange || (r->here && is_strange(l, r->pid));
-		/* words leave the number out where a rank is like the most:
-		 * then it is the process that has this rank of as many */
-		for (size_t k = 0; k < l->procs.n && r->pid == 0; k++) {
-			const struct proc *p = &l->procs.list[k];
-
-			if (p->rank == r->rank && p->world == r->comm_size) {
-				r->pid = p->pid;
-				r->here = true;
-			}
-		}
-		ours = ours || (a->words && is_lost(l, r));
-		for (size_t k = 0; r->here && k < l->procs.n; k++) {
-			ours = ours || l->procs.list[k].pid == r->pid;
-		}
-	}
-	a->n = ours && !(a->words && strange) ? a->n : 0;
-}
-
 /** The address at which those of the job listen. */
 static const char *addr_of(const struct look *l)
 {
@@ -479,9 +448,11 @@ void look_diagnose(const struct look *l)
 bool look_ask(const struct look *l, int64_t until_ns, struct ras_answer *a)
 {
 	int64_t one_ns = look_within_ns(l, ASK_NS);
+	char addrs[NET_MAX_ADDRS][NET_ADDR_TEXT];
+	int n_addrs = net_own_addrs(addrs, NET_MAX_ADDRS);
+	bool ours = false, strange = false, ok;
 	struct str text = STR_INIT;
 	struct err e = { 0 };
-	bool ok;
 
 	ok = l->procs.n > 0 &&
 	     ras_ask(addr_of(l), "TIMEOUT 3\nSET FORMAT json\n"
@@ -492,7 +463,29 @@ bool look_ask(const struct look *l, int64_t until_ns, struct ras_answer *a)
 		node_task_fact("node", "ras_note", "hang", "%s", e.text);
 		ras_release(a);
 	}
-	mark_own(l, a);
+	/* mark the ranks that are on this node; drop all if the job is another
+	 * one: its live processes are known */
+	for (size_t i = 0; i < a->n; i++) {
+		struct ras_rank *r = &a->ranks[i];
+
+		r->here = r->host[0] && is_here(r->host, addrs, n_addrs);
+		strange = strange || (r->here && is_strange(l, r->pid));
+		/* words leave the number out where a rank is like the most:
+		 * then it is the process that has this rank of as many */
+		for (size_t k = 0; k < l->procs.n && r->pid == 0; k++) {
+			const struct proc *p = &l->procs.list[k];
+
+			if (p->rank == r->rank && p->world == r->comm_size) {
+				r->pid = p->pid;
+				r->here = true;
+			}
+		}
+		ours = ours || (a->words && is_lost(l, r));
+		for (size_t k = 0; r->here && k < l->procs.n; k++) {
+			ours = ours || l->procs.list[k].pid == r->pid;
+		}
+	}
+	a->n = ours && !(a->words && strange) ? a->n : 0;
 	str_release(&text);
 	return ok;
 }

@@ -318,33 +318,26 @@ static int next_visible(const struct gpu_list *l, size_t n, const char **text)
 	return found;
 }
 
-/* Divided GPUs to the end, hidden; returns how many stand before them. */
-static size_t set_divided_apart(struct gpu_list *l)
+void gpu_list_apply_visible(struct gpu_list *l, const char *text)
 {
 	struct gpu_list old = *l;
-	size_t n = 0, last;
+	size_t whole = 0, n = 0, i, last;
+	int gpu;
 
-	for (size_t i = 0; i < old.n; i++) {
+	/* divided GPUs to the end, hidden */
+	for (i = 0; i < old.n; i++) {
 		if (!old.gpus[i].divided) {
-			l->gpus[n++] = old.gpus[i];
+			l->gpus[whole++] = old.gpus[i];
 		}
 	}
-	last = n;
-	for (size_t i = 0; i < old.n; i++) {
+	last = whole;
+	for (i = 0; i < old.n; i++) {
 		if (old.gpus[i].divided) {
 			l->gpus[last] = old.gpus[i];
 			l->gpus[last++].hidden = true;
 		}
 	}
-	return n;
-}
-
-void gpu_list_apply_visible(struct gpu_list *l, const char *text)
-{
-	size_t whole = set_divided_apart(l), n = 0, i;
-	struct gpu_list old = *l;
-	int gpu;
-
+	old = *l;
 	if (text == NULL) {
 		return;
 	}

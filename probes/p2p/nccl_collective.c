@@ -121,11 +121,6 @@ static int stamp(struct collective_member *c, int i)
 
 /* ---- operations --------------------------------------------------------- */
 
-static void *on_gpu(CUdeviceptr p)
-{
-	return (void *)(uintptr_t)p;
-}
-
 /** Send the blocks of each rank to all ranks, or to the next. */
 static ncclResult_t exchange(struct collective_member *c)
 {

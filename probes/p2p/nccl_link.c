@@ -187,11 +187,6 @@ int link_wait(struct xport_link *l, int i)
 
 /* ---- moving data ------------------------------------------------------ */
 
-static void *on_gpu(CUdeviceptr p)
-{
-	return (void *)(uintptr_t)p;
-}
-
 int link_send(struct xport_link *l, CUdeviceptr from, uint64_t bytes)
 {
 	return settle(l, l->x->nccl->ncclSend(on_gpu(from), bytes, ncclUint8,

@@ -59,6 +59,12 @@ struct xport_link {
 	struct xport_result *r;
 };
 
+/** The address @p as NCCL takes it. */
+static inline void *on_gpu(CUdeviceptr p)
+{
+	return (void *)(uintptr_t)p;
+}
+
 /** From here on until @deadline_ns; what goes wrong goes to @r. */
 void link_begin(struct xport_link *l, int64_t deadline_ns,
 		struct xport_result *r);

@@ -118,25 +118,6 @@ static void add_absent(const struct run *run, const bool *has,
 	free(names);
 }
 
-/** Add the GPUs whose pairs are in one of the runs only. */
-static void add_shape(const struct run_diff *d, const struct wrap *w)
-{
-	bool *then = calloc((size_t)d->then->n_ranks + 1, sizeof(*then));
-	bool *now = calloc((size_t)d->now->n_ranks + 1, sizeof(*now));
-
-	for (int r = 0; then && now && r < d->then->n_ranks; r++) {
-		if (d->rank_now[r] >= 0) {
-			then[r] = now[d->rank_now[r]] = true;
-		}
-	}
-	if (then && now) {
-		add_absent(d->then, then, "first", w);
-		add_absent(d->now, now, "second", w);
-	}
-	free(then);
-	free(now);
-}
-
 /** A part that is a little slower on the whole, by no pair of which it shows,
  *  is within what runs differ by. */
 static bool got_worse(const struct finding *f)
@@ -245,6 +226,8 @@ void run_diff_words(const struct run_diff *d, const struct verdict *v,
 		    int width, bool color, struct str *out)
 {
 	const struct wrap w = { .out = out, .width = width, .color = color };
+	bool *then = calloc((size_t)d->then->n_ranks + 1, sizeof(*then));
+	bool *now = calloc((size_t)d->now->n_ranks + 1, sizeof(*now));
 	struct str counts = STR_INIT;
 
 	str_addf(&counts,
@@ -260,7 +243,18 @@ void run_diff_words(const struct run_diff *d, const struct verdict *v,
 	wrap_status(&w, diff_status_name(run_diff_status(d)));
 	wrap_text(&w, 6, str_text(&counts));
 	str_release(&counts);
-	add_shape(d, &w);
+	/* the GPUs whose pairs are in one of the runs only */
+	for (int r = 0; then && now && r < d->then->n_ranks; r++) {
+		if (d->rank_now[r] >= 0) {
+			then[r] = now[d->rank_now[r]] = true;
+		}
+	}
+	if (then && now) {
+		add_absent(d->then, then, "first", &w);
+		add_absent(d->now, now, "second", &w);
+	}
+	free(then);
+	free(now);
 	for (int p = 0; p < PATH_CLASSES; p++) {
 		if (isfinite(d->median[p])) {
 			str_addf(w.out, "      %s: median of new / old %.3f, "

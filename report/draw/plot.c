@@ -280,31 +280,6 @@ static void add_line(struct plot_drawing *d, const struct curve *c,
 		 c->name[0] ? c->name : c->first->op, suffix);
 }
 
-/** Cut the names so that they fit and still differ. */
-static void cut_names(struct plot_drawing *d)
-{
-	char names[LINES_MAX][LABEL_SIZE];
-	size_t n = 0;
-
-	for (size_t i = 0; i < d->n; i++) {
-		if (!d->lines[i].second) {
-			STR_COPY(names[n], d->lines[i].name);
-			n++;
-		}
-	}
-	labels_cut(names, n, LABEL_MAX);
-	d->label = (int)labels_longest(names, n);
-	n = 0;
-	for (size_t i = 0; i < d->n; i++) {
-		if (!d->lines[i].second) {
-			STR_COPY(d->lines[i].name, names[n]);
-			n++;
-		} else {
-			STR_COPY(d->lines[i].name, names[n - 1]);
-		}
-	}
-}
-
 /** Both ways of each curve.  @alone: names say which, as there is no other
  *  curve. */
 static void add_lines(struct plot_drawing *d, const struct sweep *s, bool alone,
@@ -503,11 +478,26 @@ int curves_render(const char *dir, const struct sweep *s,
 {
 	struct plot_drawing d = { .log_scale = log_scale };
 	struct plot_signals signals;
+	char names[LINES_MAX][LABEL_SIZE];
+	size_t n = 0;
 	int rc;
 
 	add_lines(&d, s, s->n_curves == 1 && !reference, 0);
 	add_lines(&d, reference, false, (int)s->n_curves);
-	cut_names(&d);
+	/* names that fit and still differ; a second line has its first one's */
+	for (size_t i = 0; i < d.n; i++) {
+		if (!d.lines[i].second) {
+			STR_COPY(names[n], d.lines[i].name);
+			n++;
+		}
+	}
+	labels_cut(names, n, LABEL_MAX);
+	d.label = (int)labels_longest(names, n);
+	n = 0;
+	for (size_t i = 0; i < d.n; i++) {
+		n += !d.lines[i].second;
+		STR_COPY(d.lines[i].name, names[n - 1]);
+	}
 	measure(&d);
 	/* the axis has room for the ceilings; bars have none */
 	d.n_tops = d.algbw || d.low >= d.high ? 0 : ceilings_of(s, d.tops);

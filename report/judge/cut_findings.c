@@ -32,41 +32,14 @@ static bool is_starved(const struct run *run, size_t at)
 	       strcmp(run_cell_code(run, at), RECORD_STARVED) == 0;
 }
 
-/** Adds the first events of each of these kinds from the coordinator and the
- *  @affected nodes as evidence.  Many events of one kind do not hide those of
- *  another. */
-static void add_starved_events(const struct run *run, const bool *affected,
-			       struct finding *f)
-{
-	static const char *const told[] = { "agent_lost", "agent_late",
-					    "slurm_state", "late", "pressure" };
-
-	for (size_t k = 0; k < sizeof(told) / sizeof(*told); k++) {
-		int n = 0;
-
-		for (size_t i = 0;
-		     i < run->n_events && n < STARVED_FINDINGS_MAX_EVIDENCE;
-		     i++) {
-			const struct event_row *e = &run->events[i];
-			int at = run_find_node(run, e->node, -1);
-
-			if (strcmp(e->event, told[k]) == 0 &&
-			    (at < 0 || affected[at])) {
-				finding_add_evidence(f, "%s%s%s", e->node,
-						     e->node[0] ? ": " : "",
-						     e->detail);
-				n++;
-			}
-		}
-	}
-}
-
 /** Adds the finding for @n tests that were not measured, @cells of each node,
  *  and for the @affected nodes.  @node is the only one; -1: there are
  *  several. */
 static void add_starved(const struct run *run, const bool *affected, size_t n,
 			int node, struct verdict *v)
 {
+	static const char *const told[] = { "agent_lost", "agent_late",
+					    "slurm_state", "late", "pressure" };
 	struct finding *f = finding_add(
 		v, part_at(node >= 0 ? PART_NODE : PART_INTER_NODE, node, -1),
 		RECORD_STARVED);
@@ -90,7 +63,24 @@ static void add_starved(const struct run *run, const bool *affected, size_t n,
 		    "a hardware fault", node >= 0 ?
 		    run->nodes[node].name : str_text(&names), lost);
 	str_release(&names);
-	add_starved_events(run, affected, f);
+	/* the first events of each of these kinds from the coordinator and the
+	 * affected nodes; many of one kind do not hide those of another */
+	for (size_t k = 0; k < sizeof(told) / sizeof(*told); k++) {
+		named = 0;
+		for (size_t i = 0; i < run->n_events &&
+				   named < STARVED_FINDINGS_MAX_EVIDENCE; i++) {
+			const struct event_row *e = &run->events[i];
+			int at = run_find_node(run, e->node, -1);
+
+			if (strcmp(e->event, told[k]) == 0 &&
+			    (at < 0 || affected[at])) {
+				finding_add_evidence(f, "%s%s%s", e->node,
+						     e->node[0] ? ": " : "",
+						     e->detail);
+				named++;
+			}
+		}
+	}
 }
 
 void starved_findings(const struct run *run, struct gone_list *gone,

@@ -204,26 +204,6 @@ static void take_fact(struct nets *x, int node, const struct fact_row *f)
 	}
 }
 
-static void read_facts(struct nets *x)
-{
-	struct port_read port = { .node = -1 };
-	int node = -1;
-
-	run_foreach_fact(x->run, f) {
-		node = run_find_node(x->run, f->node, node);
-		if (node < 0) {
-			continue;
-		}
-		if (port.node != node || strcmp(port.name, f->scope) != 0) {
-			port = (struct port_read){ .node = node,
-						   .hardware = true };
-			STR_COPY(port.name, f->scope);
-		}
-		take_port(x, &port, f);
-		take_fact(x, node, f);
-	}
-}
-
 /** Reads facts that need the others: the rates of the interfaces that NCCL
  *  uses (IPoIB takes from the port what RDMA would), and GPUs that no NIC can
  *  read, whatever the driver. */
@@ -263,6 +243,7 @@ static void read_late_facts(struct nets *x)
  * nets_release() in any case. */
 static int nets_init(const struct run *run, struct nets *x)
 {
+	struct port_read port = { .node = -1 };
 	int node = -1;
 
 	*x = (struct nets){
@@ -287,7 +268,19 @@ static int nets_init(const struct run *run, struct nets *x)
 			x->nodes[node].hca = f;
 		}
 	}
-	read_facts(x);
+	run_foreach_fact(run, f) {
+		node = run_find_node(run, f->node, node);
+		if (node < 0) {
+			continue;
+		}
+		if (port.node != node || strcmp(port.name, f->scope) != 0) {
+			port = (struct port_read){ .node = node,
+						   .hardware = true };
+			STR_COPY(port.name, f->scope);
+		}
+		take_port(x, &port, f);
+		take_fact(x, node, f);
+	}
 	/* a list that leaves no port is what keeps NCCL from RDMA */
 	for (int i = 0; i < run->n_nodes; i++) {
 		struct node_net *n = &x->nodes[i];

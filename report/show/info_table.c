@@ -235,30 +235,6 @@ static void find_claims(struct info_table_table *t)
 
 /* ---- the same of several parts ----------------------------------------- */
 
-/** Lines of the @n claims of a set of nodes; how many. */
-static size_t find_lines(const struct claim *c, size_t n,
-			 struct info_table_line *lines)
-{
-	size_t n_lines = 0;
-	struct info_table_line *l = NULL;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct fact_row *f = c[i].words[0].fact;
-		uint64_t scope = 0;
-
-		if (!l || compare_fact(l->claims[0].words[0].fact, f) != 0) {
-			l = &lines[n_lines++];
-			*l = (struct info_table_line){ .claims = &c[i] };
-		}
-		l->n++;
-		for (const char *p = f->scope; *p; p++) {
-			scope = hash_mix(scope, (unsigned char)*p, 0, 0);
-		}
-		l->parts = hash_mix(l->parts, scope, l->n, 0);
-	}
-	return n_lines;
-}
-
 /** As facts.csv has them; those of the same parts stand together. */
 static int compare_lines(const void *a, const void *b)
 {
@@ -311,10 +287,27 @@ static const struct table_column columns[] = {
 static int add_block(const struct info_table_table *t, const struct claim *c,
 		     size_t n, struct table *to)
 {
-	size_t n_lines = find_lines(c, n, t->lines);
 	struct str nodes = STR_INIT, parts = STR_INIT;
 	int rc = add_names(t, c, c->n, true, &nodes);
+	struct info_table_line *line = NULL;
+	size_t n_lines = 0;
 
+	/* the claims about one fact become a line */
+	for (size_t i = 0; i < n; i++) {
+		const struct fact_row *f = c[i].words[0].fact;
+		uint64_t scope = 0;
+
+		if (!line ||
+		    compare_fact(line->claims[0].words[0].fact, f) != 0) {
+			line = &t->lines[n_lines++];
+			*line = (struct info_table_line){ .claims = &c[i] };
+		}
+		line->n++;
+		for (const char *p = f->scope; *p; p++) {
+			scope = hash_mix(scope, (unsigned char)*p, 0, 0);
+		}
+		line->parts = hash_mix(line->parts, scope, line->n, 0);
+	}
 	qsort(t->lines, n_lines, sizeof(*t->lines), compare_lines);
 	for (size_t i = 0; rc == 0 && i < n_lines; i++) {
 		const struct info_table_line *l = &t->lines[i];

@@ -307,42 +307,15 @@ void collective_write_rest(struct collective_work *w, enum outcome o,
 	}
 }
 
-/** Ranks that it went on without. */
-static json_t *dropped_json(struct collective_work *w)
-{
-	json_t *list = json_array();
-	int unusable = 0;
-
-	/* what nobody could open is no rank's fault: the rows say it */
-	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
-		unusable += w->ranks.all[r].state == RANK_UNUSABLE;
-	}
-	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
-		const struct rank *k = &w->ranks.all[r];
-
-		if (k->state > RANK_READY &&
-		    (k->state != RANK_UNUSABLE ||
-		     unusable < w->ranks.layout.n_ranks)) {
-			struct run_entry out = { RUN_ENTRY_NONE };
-
-			out.rank = r;
-			out.node = ranks_node(&w->ranks, r);
-			out.gpu = w->ranks.layout.ranks[r].gpu;
-			out.code = k->code;
-			out.detail = k->detail;
-			json_array_append_new(list, run_entry_json(&out));
-		}
-	}
-	return list;
-}
-
 void collective_put_plan(void *work, json_t *run)
 {
 	struct collective_work *w = work;
-	json_t *variants;
+	json_t *variants, *dropped = json_array();
 	int cells = 0;	/* rows that all sizes will have */
+	int unusable = 0;
 
 	if (w->ranks.ops == NULL || w->ranks.layout.n_ranks == 0) {
+		json_decref(dropped);
 		return;		/* stopped before there was one */
 	}
 	for (int i = 0; i < w->n_sizes; i++) {
@@ -363,6 +336,27 @@ void collective_put_plan(void *work, json_t *run)
 			.kind = "sweep", .op = collective_name(w->op),
 			.cells = cells } }));
 	json_object_set(run, "notes", w->notes);
-	json_object_set_new(run, "dropped", dropped_json(w));
+	/* the ranks that it continued without; what could be opened on none is
+	 * not the fault of a rank: the rows say it */
+	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
+		unusable += w->ranks.all[r].state == RANK_UNUSABLE;
+	}
+	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
+		const struct rank *k = &w->ranks.all[r];
+
+		if (k->state > RANK_READY &&
+		    (k->state != RANK_UNUSABLE ||
+		     unusable < w->ranks.layout.n_ranks)) {
+			struct run_entry out = { RUN_ENTRY_NONE };
+
+			out.rank = r;
+			out.node = ranks_node(&w->ranks, r);
+			out.gpu = w->ranks.layout.ranks[r].gpu;
+			out.code = k->code;
+			out.detail = k->detail;
+			json_array_append_new(dropped, run_entry_json(&out));
+		}
+	}
+	json_object_set_new(run, "dropped", dropped);
 	json_object_set(run, "bisect", w->found); /* not when that is NULL */
 }

@@ -381,16 +381,24 @@ static void end_way(struct pairs_work *w, int rank, int peer,
 	}
 }
 
-/* The way as its ends know it; both where they see it differently. */
-static void take_way(struct pairs_work *w, struct p2p_row *r,
-		     const struct xport_result *s, const struct xport_result *d)
+/* Both ends' reports on one direction and size become one row. */
+static void merge_row(struct pairs_work *w, struct p2p_row *r,
+		      const struct xport_result *s,
+		      const struct xport_result *d)
 {
+	bool dst_knows = weight(d) > weight(s);
+	const struct xport_result *main_end = dst_knows ? d : s;
+	const struct xport_result *other = dst_knows ? s : d;
+	int ranks[] = { (int)r->src_rank, (int)r->dst_rank };
 	bool real = strcmp(r->src_node, r->dst_node) != 0 &&
 		    !ranks_pretend(&w->ranks);
 	char out[64], in[64];
 
-	end_way(w, (int)r->src_rank, (int)r->dst_rank, s, out);
-	end_way(w, (int)r->dst_rank, (int)r->src_rank, d, in);
+	take_numbers(r, d);
+	take_numbers(r, s);
+	/* the way as its ends know it; both if they see it differently */
+	end_way(w, ranks[0], ranks[1], s, out);
+	end_way(w, ranks[1], ranks[0], d, in);
 	if (out[0] != '\0' && in[0] != '\0' && strcmp(out, in) != 0) {
 		snprintf(r->path, sizeof(r->path), "%.31s>%.31s", out, in);
 	} else {
@@ -403,26 +411,9 @@ static void take_way(struct pairs_work *w, struct p2p_row *r,
 		if (x->nic[0] != '\0' && strstr(x->path, "+PXN") == NULL) {
 			str_copy(i == 0 ? r->src_nic : r->dst_nic,
 				 sizeof(r->src_nic), x->nic);
-			layout_hear_nic(&w->ranks.layout,
-					(int)(i == 0 ? r->src_rank :
-						       r->dst_rank), x->nic);
+			layout_hear_nic(&w->ranks.layout, ranks[i], x->nic);
 		}
 	}
-}
-
-/* Both ends' reports on one direction and size become one row. */
-static void merge_row(struct pairs_work *w, struct p2p_row *r,
-		      const struct xport_result *s,
-		      const struct xport_result *d)
-{
-	bool dst_knows = weight(d) > weight(s);
-	const struct xport_result *main_end = dst_knows ? d : s;
-	const struct xport_result *other = dst_knows ? s : d;
-	int ranks[] = { (int)r->src_rank, (int)r->dst_rank };
-
-	take_numbers(r, d);
-	take_numbers(r, s);
-	take_way(w, r, s, d);
 	r->outcome = main_end->outcome;
 	STR_COPY(r->code, main_end->code);
 	if (limit_is(r->code)) {

@@ -565,12 +565,39 @@ void ranks_write_facts(void *work)
 	}
 }
 
-/* The nodes, with the GPU or port that each rank is: for a run that continues
- * this one. */
-static json_t *nodes_json(struct ranks *r)
+/* The first one that says it says it for all. */
+json_t *ranks_settings(const struct ranks *r)
 {
-	json_t *nodes = json_array();
+	json_t *settings = json_object(), *f;
+	size_t i;
 
+	for (int k = 0; k < r->layout.n_ranks; k++) {
+		json_array_foreach(r->all[k].facts, i, f)
+		{
+			if (agents_fact_of_run(f)) {
+				const struct fact one = fact_of(f);
+
+				json_object_set_new(settings, one.fact,
+						    json_text(one.value));
+			}
+		}
+		if (json_object_size(settings) > 0) {
+			break;
+		}
+	}
+	return settings;
+}
+
+void ranks_put_plan(struct ranks *r, json_t *run, const int64_t *sizes,
+		    int n_sizes, json_t *settings)
+{
+	json_t *list = json_array(), *nodes = json_array();
+
+	for (int i = 0; i < n_sizes; i++) {
+		json_array_append_new(list, json_integer(sizes[i]));
+	}
+	/* with the GPU or port that each rank is, for a run that continues this
+	 * one */
 	for (int i = 0; i < r->layout.n_nodes; i++) {
 		const struct cluster_node *n = &r->layout.nodes[i];
 		json_t *node = run_node_json(n->name, n->first_rank, n->gpus,
@@ -598,42 +625,8 @@ static json_t *nodes_json(struct ranks *r)
 		}
 		json_array_append_new(nodes, node);
 	}
-	return nodes;
-}
-
-/* The first one that says it says it for all. */
-json_t *ranks_settings(const struct ranks *r)
-{
-	json_t *settings = json_object(), *f;
-	size_t i;
-
-	for (int k = 0; k < r->layout.n_ranks; k++) {
-		json_array_foreach(r->all[k].facts, i, f)
-		{
-			if (agents_fact_of_run(f)) {
-				const struct fact one = fact_of(f);
-
-				json_object_set_new(settings, one.fact,
-						    json_text(one.value));
-			}
-		}
-		if (json_object_size(settings) > 0) {
-			break;
-		}
-	}
-	return settings;
-}
-
-void ranks_put_plan(struct ranks *r, json_t *run, const int64_t *sizes,
-		    int n_sizes, json_t *settings)
-{
-	json_t *list = json_array();
-
-	for (int i = 0; i < n_sizes; i++) {
-		json_array_append_new(list, json_integer(sizes[i]));
-	}
 	json_object_set_new(run, "transport", json_string(r->ops->name));
-	json_object_set_new(run, "nodes", nodes_json(r));
+	json_object_set_new(run, "nodes", nodes);
 	json_object_set_new(run, "sizes", list);
 	json_object_set_new(run, "settings",
 			    settings != NULL ? json_incref(settings)
