@@ -7,7 +7,7 @@
 /** The MAD of a normal sample is this much of its deviation. */
 #define MAD_OF_SIGMA 0.6745
 
-static int compare(const void *a, const void *b)
+int stats_order(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -19,7 +19,7 @@ double stats_median(double *v, size_t n)
 	if (n == 0) {
 		return NAN;
 	}
-	qsort(v, n, sizeof(*v), compare);
+	qsort(v, n, sizeof(*v), stats_order);
 	return n % 2 ? v[n / 2] : v[n / 2 - 1] / 2 + v[n / 2] / 2;
 }
 
@@ -49,7 +49,7 @@ double stats_percentile(double *v, size_t n, double p)
 	if (n == 0) {
 		return NAN;
 	}
-	qsort(v, n, sizeof(*v), compare);
+	qsort(v, n, sizeof(*v), stats_order);
 	rank = (size_t)ceil(p / 100 * (double)n);
 	rank = rank < 1 ? 1 : rank;
 	return v[(rank > n ? n : rank) - 1];

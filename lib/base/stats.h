@@ -4,6 +4,9 @@
 
 #include <stddef.h>
 
+/** The order of two doubles, for qsort(). */
+int stats_order(const void *a, const void *b);
+
 /** The functions sort @v in place; NaN entries must not be in it. */
 
 /** Median; NaN when n is 0. */

@@ -189,12 +189,12 @@ void port_facts(const struct port *p, json_t *facts)
 			   line_GB_s);
 	}
 	for (size_t i = 0; port_counter_defs[i].name != NULL; i++) {
-		const struct port_counter_def *d = &port_counter_defs[i];
+		const struct name_text *d = &port_counter_defs[i];
 
 		/* drivers have many, of which most stay zero */
 		if (p->has_counter[i] &&
-		    (p->counters[i] > 0 || d->folder == NULL ||
-		     strcmp(d->folder, ETHTOOL) != 0)) {
+		    (p->counters[i] > 0 || d->text == NULL ||
+		     strcmp(d->text, ETHTOOL) != 0)) {
 			facts_addf(facts, p->name, d->name,
 				   "", SOURCE, "%" PRIu64, p->counters[i]);
 		}
@@ -410,15 +410,15 @@ void link_away_facts(const char *root, int64_t deadline_ns, json_t *facts)
 #define SYS_UNITS "/sys/class/infiniband_verbs"
 #define GIDS_MAX  32	/* looked at: NCCL takes one of the first few */
 
-#define LINK(n) { .name = #n, .folder = "counters" }
-#define RDMA(n) { .name = #n, .folder = "hw_counters" }
-#define WIRE(n) { .name = #n, .folder = ETHTOOL }
+#define LINK(n) { .name = #n, .text = "counters" }
+#define RDMA(n) { .name = #n, .text = "hw_counters" }
+#define WIRE(n) { .name = #n, .text = ETHTOOL }
 #define PRIORITY(k) WIRE(rx_prio##k##_discards), WIRE(rx_prio##k##_pause), \
 	WIRE(tx_prio##k##_pause)
 
 /* Those of mlx5 and of the kernel's own drivers; what is not there is not
  * read.  New ones go to the end of their group. */
-const struct port_counter_def port_counter_defs[] = {
+const struct name_text port_counter_defs[] = {
 	LINK(symbol_error),
 	LINK(link_error_recovery),
 	LINK(link_downed),
@@ -599,16 +599,16 @@ static void read_counters(const char *root, const json_t *conf, struct port *p)
 		read_lossless(root, conf, stats, p);
 	}
 	for (size_t i = 0; port_counter_defs[i].name != NULL; i++) {
-		const struct port_counter_def *d = &port_counter_defs[i];
+		const struct name_text *d = &port_counter_defs[i];
 
-		if (d->folder != NULL && strcmp(d->folder, ETHTOOL) == 0) {
+		if (d->text != NULL && strcmp(d->text, ETHTOOL) == 0) {
 			p->has_counter[i] = interface_stat(stats, d->name,
 							   &p->counters[i]);
 			continue;
 		}
-		if (d->folder != NULL) {
+		if (d->text != NULL) {
 			sysfile_read(text, sizeof(text), PORT_FILE "%s/%s",
-				     root, p->hca, p->number, d->folder,
+				     root, p->hca, p->number, d->text,
 				     d->name);
 		} else {
 			sysfile_read(text, sizeof(text),

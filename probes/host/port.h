@@ -226,14 +226,10 @@ struct port {
 	bool has_counter[PORT_COUNTERS];
 };
 
-/** A counter that tells of trouble when it grows. */
-struct port_counter_def {
-	const char *name;
-	const char *folder;	/* counters, hw_counters; of the netdev:
-				 * ethtool, or NULL: its folder */
-};
-
-extern const struct port_counter_def port_counter_defs[];	/* NULL ends */
+/** The counters that tell of trouble when they grow, and their folders:
+ *  counters, hw_counters; of the netdev: ethtool, or NULL: its folder.  Closed
+ *  by a NULL name. */
+extern const struct name_text port_counter_defs[];
 
 /** "4: ACTIVE" gives "ACTIVE"; text without a number stays as it is. */
 void port_parse_state(const char *text, char *buf, size_t size);

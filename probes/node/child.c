@@ -17,7 +17,7 @@
 
 static struct wire_fd wire = { .fd = STDIN_FILENO, .way = MSG_TO_WORKER };
 
-static void say(const char *what, json_t *json)
+void node_task_say(const char *what, json_t *json)
 {
 	json_t *said = json_pack("{s:o}", what, json);
 	struct str entry = STR_INIT;
@@ -33,7 +33,7 @@ static void say(const char *what, json_t *json)
 
 void node_task_row(const struct schema *schema, const void *row)
 {
-	say("row", record_json(schema, row));
+	node_task_say("row", record_json(schema, row));
 }
 
 void node_task_fact(const char *scope, const char *fact, const char *source,
@@ -50,7 +50,7 @@ void node_task_fact(const char *scope, const char *fact, const char *source,
 	STR_COPY(row.fact, fact);
 	STR_COPY(row.value, value);
 	STR_COPY(row.source, source);
-	say("fact", record_json(&schema_facts, &row));
+	node_task_say("fact", record_json(&schema_facts, &row));
 }
 
 void node_task_facts(json_t *facts)
@@ -61,7 +61,7 @@ void node_task_facts(json_t *facts)
 
 	json_array_foreach(facts, i, f) {
 		if (record_from_json(&schema_facts, f, &row, NULL) == 0) {
-			say("fact", record_json(&schema_facts, &row));
+			node_task_say("fact", record_json(&schema_facts, &row));
 		}
 	}
 	json_array_clear(facts);
@@ -86,16 +86,6 @@ void node_task_expected(const struct spec *s)
 	}
 }
 
-void node_task_ready(json_t *what)
-{
-	say("ready", what);
-}
-
-void node_task_finished(void)
-{
-	say("finished", json_true());
-}
-
 static void hear_message(void *arg, json_t *msg)
 {
 	const char *what = message_type(msg) == MSG_NODE_TASK ? "args" : "line";
@@ -105,7 +95,7 @@ static void hear_message(void *arg, json_t *msg)
 	*told = json_incref(json_object_get(msg, what));
 }
 
-static int hear(json_t **told, int64_t deadline_ns)
+int node_task_hear(json_t **told, int64_t deadline_ns)
 {
 	static const struct wire_events events = { .message = hear_message };
 	int rc;
@@ -113,11 +103,6 @@ static int hear(json_t **told, int64_t deadline_ns)
 	*told = NULL;
 	rc = wire_fd_hear(&wire, &events, told, deadline_ns, NULL);
 	return rc > 0 && *told == NULL ? -1 : rc;
-}
-
-int node_task_hear(json_t **told)
-{
-	return hear(told, 0);
 }
 
 const struct field node_args_fields[] = {
@@ -139,7 +124,7 @@ int node_task_child_main(int (*child)(const struct node_args *args,
 	/* what a library prints is no message, nor is the socket for others */
 	dup2(STDERR_FILENO, STDOUT_FILENO);
 	fcntl(STDIN_FILENO, F_SETFD, FD_CLOEXEC);
-	if (hear(&args, INT64_MAX) <= 0) {
+	if (node_task_hear(&args, INT64_MAX) <= 0) {
 		err_set(e, EPROTO, "no task was received on stdin");
 		err_hint(e, "this process is started by gpucheck itself");
 		return 3;

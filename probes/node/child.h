@@ -49,15 +49,15 @@ void node_task_fact(const char *scope, const char *fact, const char *source,
 void node_task_facts(json_t *facts);
 /** Print how many GPUs -G or Slurm promise of this node, as a fact. */
 void node_task_expected(const struct spec *s);
-/** Where nodes meet: what the others must know (reference stolen). */
-void node_task_ready(json_t *what);
-/** All rows are said; the others may still need this node. */
-void node_task_finished(void);
+/** Tell @what with @json (reference stolen): "row", "fact"; if nodes meet
+ *  "ready", what the others must know, and "finished", when all rows are told
+ *  but the others may still need this node. */
+void node_task_say(const char *what, json_t *json);
 
-/** Reads the next message of the coordinator from stdin.  Returns 1 with
- *  *@told (new reference), 0 if there is none for now, or -1 if there will
- *  be no more. */
-int node_task_hear(json_t **told);
+/** Reads the next message of the coordinator from stdin until @deadline_ns, 0:
+ *  one that has come.  Returns 1 with *@told (new reference), 0 if there is
+ *  none for now, or -1 if there will be no more. */
+int node_task_hear(json_t **told, int64_t deadline_ns);
 
 /* ---- children of single probes ------------------------------------------- */
 

@@ -56,8 +56,8 @@ static int move(struct xport_link *l, const struct xport_cell *c)
 		return link_swap(l, buf[GPU_SEND], buf[GPU_RECV],
 				 c->size_bytes);
 	}
-	return c->sender ? link_send(l, buf[GPU_SEND], c->size_bytes) :
-			   link_recv(l, buf[GPU_RECV], c->size_bytes);
+	return link_move(l, buf[c->sender ? GPU_SEND : GPU_RECV], c->size_bytes,
+			 c->sender);
 }
 
 /*
@@ -141,14 +141,11 @@ static int queue_trips(struct xport_link *l, bool sender, int count)
 		return -1;
 	}
 	for (i = 0; i < count; i++) {
-		if (link_stamp(l, i) < 0) {
-			return -1;
-		}
-		if (sender ? link_send(l, there, sizeof(uint64_t)) < 0 ||
-				     link_recv(l, back, sizeof(uint64_t)) < 0 :
-			     link_recv(l, back, sizeof(uint64_t)) < 0 ||
-				     link_send(l, there, sizeof(uint64_t)) <
-					     0) {
+		if (link_stamp(l, i) < 0 ||
+		    link_move(l, sender ? there : back, sizeof(uint64_t),
+			      sender) < 0 ||
+		    link_move(l, sender ? back : there, sizeof(uint64_t),
+			      !sender) < 0) {
 			return -1;
 		}
 	}

@@ -187,18 +187,15 @@ int link_wait(struct xport_link *l, int i)
 
 /* ---- moving data ------------------------------------------------------ */
 
-int link_send(struct xport_link *l, CUdeviceptr from, uint64_t bytes)
+int link_move(struct xport_link *l, CUdeviceptr at, uint64_t bytes, bool sends)
 {
-	return settle(l, l->x->nccl->ncclSend(on_gpu(from), bytes, ncclUint8,
-					      !l->me, l->comm,
-					      l->x->gpu.stream));
-}
+	const struct nccl *nc = l->x->nccl;
+	struct CUstream_st *stream = l->x->gpu.stream;
 
-int link_recv(struct xport_link *l, CUdeviceptr to, uint64_t bytes)
-{
-	return settle(l, l->x->nccl->ncclRecv(on_gpu(to), bytes, ncclUint8,
-					      !l->me, l->comm,
-					      l->x->gpu.stream));
+	return settle(l, sends ? nc->ncclSend(on_gpu(at), bytes, ncclUint8,
+					      !l->me, l->comm, stream) :
+				 nc->ncclRecv(on_gpu(at), bytes, ncclUint8,
+					      !l->me, l->comm, stream));
 }
 
 /* An operation inside a group: "in progress" is settled at the group's end. */

@@ -82,8 +82,8 @@ int link_contact(struct xport_link *l, int64_t deadline_ns,
  *  at most. */
 void link_close(struct xport_link *l);
 
-int link_send(struct xport_link *l, CUdeviceptr from, uint64_t bytes);
-int link_recv(struct xport_link *l, CUdeviceptr to, uint64_t bytes);
+/** Send @bytes from @at, or receive them there. */
+int link_move(struct xport_link *l, CUdeviceptr at, uint64_t bytes, bool sends);
 /** Send and receive @bytes at the same time. */
 int link_swap(struct xport_link *l, CUdeviceptr from, CUdeviceptr to,
 	      uint64_t bytes);

@@ -355,7 +355,7 @@ static int open_door(struct ping_child *c, struct err *e)
 				   .udp6 = net_port(x->udp6),
 				   .tcp = net_port(x->tcp) };
 	memcpy(door.key, x->key, sizeof(door.key));
-	node_task_ready(ping_door_json(&door));
+	node_task_say("ready", ping_door_json(&door));
 	return 0;
 }
 
@@ -551,7 +551,7 @@ static int64_t advance(struct ping_child *c)
 	ping_size_send(c, clock_now_ns(), &wake);
 	if (ping_engine_done(&c->engine) && c->waiting.n == 0) {
 		c->running = false;
-		node_task_finished();
+		node_task_say("finished", json_true());
 		return INT64_MAX;
 	}
 	return wake;
@@ -563,7 +563,7 @@ static bool hear(struct ping_child *c, struct err *e)
 	json_t *told;
 	int rc;
 
-	while ((rc = node_task_hear(&told)) > 0) {
+	while ((rc = node_task_hear(&told, 0)) > 0) {
 		rc = take_told(c, told, e);
 		json_decref(told);
 		if (rc < 0) {

@@ -70,11 +70,6 @@ static void cut(char name[LABEL_SIZE], size_t head, size_t tail, size_t max)
 		 label + len - right);
 }
 
-static int compare(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
 static bool differ(char (*names)[LABEL_SIZE], size_t n)
 {
 	char (*sorted)[LABEL_SIZE] = calloc(n, sizeof(*sorted));
@@ -84,7 +79,7 @@ static bool differ(char (*names)[LABEL_SIZE], size_t n)
 		return true;	/* labels are no reason to give up */
 	}
 	memcpy(sorted, names, n * sizeof(*sorted));
-	qsort(sorted, n, sizeof(*sorted), compare);
+	qsort(sorted, n, sizeof(*sorted), str_order);
 	for (size_t i = 1; i < n; i++) {
 		same |= strcmp(sorted[i - 1], sorted[i]) == 0;
 	}

@@ -8,14 +8,8 @@
 #include "lib/base/units.h"
 #include "report/base/grow.h"
 
-struct testing {
-	const struct run *run;
-	const struct sweep *sweep;	/* NULL: a run of pairs */
-	struct verdict *v;
-};
-
 /** Keep the result of @t; if it is not met, as a finding too. */
-static void conclude(struct testing *j, const struct accept_test *t,
+static void conclude(struct verdict *v, const struct accept_test *t,
 		     enum test_result how, const char *says)
 {
 	struct verdict_test test = { .how = how };
@@ -24,12 +18,11 @@ static void conclude(struct testing *j, const struct accept_test *t,
 	snprintf(test.name, sizeof(test.name), "accept line %d: %.100s",
 		 t->line, t->words);
 	STR_COPY(test.says, says);
-	j->v->failed |= !grow_add(&j->v->tests, &j->v->n_tests, &test,
-				  sizeof(test));
+	v->failed |= !grow_add(&v->tests, &v->n_tests, &test, sizeof(test));
 	if (how == TEST_MET || how == TEST_OTHER) {
 		return;
 	}
-	f = finding_add(j->v, part_of_kind(PART_CONFIG),
+	f = finding_add(v, part_of_kind(PART_CONFIG),
 			how == TEST_MISSED ? "accept_missed" :
 					     "accept_not_measured");
 	f->fail = true;
@@ -46,7 +39,7 @@ static bool fits(int64_t wanted, int64_t is)
 }
 
 /** If no run can reach @t, say by how much it is too high. */
-static void add_impossible(const struct testing *j, const struct accept_test *t,
+static void add_impossible(const struct machine *m, const struct accept_test *t,
 			   const struct collective_row *row, struct str *out)
 {
 	struct collective_row of = *row;
@@ -54,9 +47,9 @@ static void add_impossible(const struct testing *j, const struct accept_test *t,
 
 	/* the largest by any algorithm that NCCL has */
 	of.algo[0] = '\0';
-	ceiling_of_row(&j->sweep->machine, &of, &c, &least);
+	ceiling_of_row(m, &of, &c, &least);
 	STR_COPY(of.algo, "CollNetDirect");
-	ceiling_of_row(&j->sweep->machine, &of, &sharp, &least);
+	ceiling_of_row(m, &of, &sharp, &least);
 	c = sharp.GB_s > c.GB_s ? sharp : c;
 	if (!(c.GB_s > 0) || !(t->bw_min_GB_s > c.GB_s)) {
 		return;
@@ -72,12 +65,13 @@ static void add_impossible(const struct testing *j, const struct accept_test *t,
 		 c.algo[0] ? ", by " : "", c.algo);
 }
 
-static void judge_row(struct testing *j, const struct accept_test *t,
-		      const struct collective_row *row, double us)
+static void judge_row(const struct sweep *s, const struct accept_test *t,
+		      const struct collective_row *row, double us,
+		      struct verdict *v)
 {
 	bool slow = row->busbw_GB_s < t->bw_min_GB_s;
 	bool late = us > t->max_us;
-	const int64_t nodes = machine_nodes(&j->sweep->machine, row);
+	const int64_t nodes = machine_nodes(&s->machine, row);
 	struct str says = STR_INIT;
 	char size[32];
 
@@ -91,7 +85,7 @@ static void judge_row(struct testing *j, const struct accept_test *t,
 	str_addf(&says, " with %lld GPUs: ", (long long)row->ranks);
 	if (!isnan(t->max_us) && isnan(us)) {
 		str_add(&says, "its time was not measured");
-		conclude(j, t, TEST_NOT_MEASURED, str_text(&says));
+		conclude(v, t, TEST_NOT_MEASURED, str_text(&says));
 		str_release(&says);
 		return;
 	}
@@ -105,28 +99,29 @@ static void judge_row(struct testing *j, const struct accept_test *t,
 			 late ? "more than" : "at most", t->max_us);
 	}
 	if (slow) {
-		add_impossible(j, t, row, &says);
+		add_impossible(&s->machine, t, row, &says);
 	}
-	conclude(j, t, slow || late ? TEST_MISSED : TEST_MET,
+	conclude(v, t, slow || late ? TEST_MISSED : TEST_MET,
 		 str_text(&says));
 	str_release(&says);
 }
 
 /** The best of the rows that the test is about: of variants and of both
  *  places. */
-static void judge_collective(struct testing *j, const struct accept_test *t)
+static void judge_collective(const struct sweep *s, const struct accept_test *t,
+			     struct verdict *v)
 {
 	const struct collective_row *best = NULL;
 	double us = NAN;
 	char says[160];
 
-	for (size_t i = 0; i < j->sweep->n; i++) {
-		const struct collective_row *r = &j->sweep->rows[i];
+	for (size_t i = 0; i < s->n; i++) {
+		const struct collective_row *r = &s->rows[i];
 		bool any = t->size_B == RECORD_NONE;
 
 		if (strcmp(r->op, t->op) != 0 || r->outcome != OUTCOME_OK ||
 		    !fits(t->gpus, r->ranks) || !fits(t->size_B, r->size_B) ||
-		    !fits(t->nodes, machine_nodes(&j->sweep->machine, r)) ||
+		    !fits(t->nodes, machine_nodes(&s->machine, r)) ||
 		    !(r->busbw_GB_s >= 0)) {
 			continue;
 		}
@@ -137,11 +132,11 @@ static void judge_collective(struct testing *j, const struct accept_test *t)
 		}
 	}
 	if (best) {
-		judge_row(j, t, best, us);
+		judge_row(s, t, best, us, v);
 		return;
 	}
 	snprintf(says, sizeof(says), "not measured: %.100s", t->words);
-	conclude(j, t, TEST_NOT_MEASURED, says);
+	conclude(v, t, TEST_NOT_MEASURED, says);
 }
 
 /* ---- pairs --------------------------------------------------------------- */
@@ -164,9 +159,9 @@ static bool is_about(const struct run *run, const struct accept_test *t,
 		       (isnan(t->max_us) || isfinite(c->lat_us));
 }
 
-static void judge_pairs(struct testing *j, const struct accept_test *t)
+static void judge_pairs(const struct run *run, const struct accept_test *t,
+			struct verdict *v)
 {
-	const struct run *run = j->run;
 	const char *asked = json_string_value(run_option(run, "nic-choice"));
 	/* a limit is about the NIC that a GPU has in a job */
 	const bool all_nics = asked && asked[0] == 'n';
@@ -198,7 +193,7 @@ static void judge_pairs(struct testing *j, const struct accept_test *t)
 			 "all near NICs, not those of the plan" :
 			 "not measured: no pair%s%s has the figures",
 			 t->path[0] ? " by " : "", t->path);
-		conclude(j, t, TEST_NOT_MEASURED, str_text(&says));
+		conclude(v, t, TEST_NOT_MEASURED, str_text(&says));
 		str_release(&says);
 		return;
 	}
@@ -216,14 +211,13 @@ static void judge_pairs(struct testing *j, const struct accept_test *t)
 			 run->nodes[d->node].name, d->gpu,
 			 (double)worst->bw_GB_s, (double)worst->lat_us);
 	}
-	conclude(j, t, bad > 0 ? TEST_MISSED : TEST_MET, str_text(&says));
+	conclude(v, t, bad > 0 ? TEST_MISSED : TEST_MET, str_text(&says));
 	str_release(&says);
 }
 
 void accept_findings(const struct run *run, const struct sweep *s,
 		     struct verdict *v)
 {
-	struct testing j = { .run = run, .sweep = s, .v = v };
 	char says[160];
 
 	for (size_t i = 0; i < run->accept.n; i++) {
@@ -231,13 +225,13 @@ void accept_findings(const struct run *run, const struct sweep *s,
 		bool pairs = run->cells && strcmp(run->probe, "p2p") == 0;
 
 		if (s && t->op[0]) {
-			judge_collective(&j, t);
+			judge_collective(s, t, v);
 		} else if (pairs && !t->op[0]) {
-			judge_pairs(&j, t);
+			judge_pairs(run, t, v);
 		} else {
 			snprintf(says, sizeof(says), "a run of %s does not "
 				 "measure it", run->probe);
-			conclude(&j, t, TEST_OTHER, says);
+			conclude(v, t, TEST_OTHER, says);
 		}
 	}
 }

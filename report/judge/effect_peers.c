@@ -321,13 +321,6 @@ static double student_quantile(double z, double freedom)
 	return sqrt(freedom * expm1(fmin(u * u / freedom, 700)));
 }
 
-static int compare(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 int effect_peers_init(struct effect_peers *x, size_t n, size_t width)
 {
 	bool whole = true;
@@ -465,7 +458,7 @@ bool effect_is_worse(const struct effect_work *w, const struct effect_peers *x,
 			v[n++] = s;
 		}
 	}
-	qsort(v, n, sizeof(*v), compare);
+	qsort(v, n, sizeof(*v), stats_order);
 	for (size_t k = 0; k < n; k++) {
 		sums[k + 1] = sums[k] + v[k];
 	}

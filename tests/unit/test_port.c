@@ -165,7 +165,7 @@ static const struct port *find(const struct port *ports, size_t n,
 	return NULL;
 }
 
-static const struct port_counter_def *counter(const char *name, size_t *i)
+static const struct name_text *counter(const char *name, size_t *i)
 {
 	for (*i = 0; strcmp(port_counter_defs[*i].name, name) != 0; ++*i) {
 	}
