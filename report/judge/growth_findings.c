@@ -2,9 +2,11 @@
 /* Findings about growing error counters, and GPUs in use by others. */
 #include "report/judge/findings.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/stats.h"
 #include "lib/spec/spec.h"
 
@@ -196,60 +198,153 @@ static struct part part_of_fact(const struct run *run, const struct fact_row *f,
 	return p;
 }
 
-/** FEC corrects some bits on every fast link: between healthy links of one kind
- *  the number differs by powers of ten, so that only a port far from all others
- *  is one to speak of. */
+/** FEC corrects some bits on every fast link, and how many depends on the kind
+ *  of cable and transceiver. */
 #define FEC_FACT  "rx_corrected_bits_phy"
-#define FEC_RATIO 100
-#define FEC_LEAST 1e6
 #define FEC_PORTS 4
+/** As a single slow pair: beyond so many deviations of its like. */
+#define FEC_MADS  5
+/** Share of wrong bits that IEEE 802.3by lets the weakest FEC (BASE-R) correct:
+ *  fewer are not a fault, however few the like ports have. */
+#define FEC_FREE  1e-8
+
+/** A port with FEC. */
+struct fec_port {
+	const struct fact_row *of;	/* any fact of it */
+	const char *board, *fec;
+	double bits, rate_Gb_s;		/* corrected during the run */
+	double scale;			/* logarithm of the bits */
+};
+
+/** Order facts by what they are about. */
+static int by_scope(const void *a, const void *b)
+{
+	const struct fact_row *x = *(const struct fact_row *const *)a;
+	const struct fact_row *y = *(const struct fact_row *const *)b;
+	const int order = strcmp(x->node, y->node);
+
+	return order ? order : strcmp(x->scope, y->scope);
+}
+
+/** Order ports by board and FEC. */
+static int by_like(const void *a, const void *b)
+{
+	const struct fec_port *x = a, *y = b;
+	const int order = strcmp(x->board, y->board);
+
+	return order ? order : strcmp(x->fec, y->fec);
+}
+
+static void add_quality(const struct run *run, const struct fec_port *port,
+			double usual, size_t n, struct verdict *v)
+{
+	const int node = run_find_node(run, port->of->node, -1);
+	struct finding *to;
+	struct part p;
+
+	if (node < 0) {
+		return;
+	}
+	p = part_of_fact(run, port->of, node);
+	p = p.index < 0 ? part_at(PART_NODE, node, -1) : part_shown(run, &p);
+	to = finding_add(v, p, "link_quality");
+	to->cells = part_tests(run, &p, NULL);
+	finding_say(to, "%s: FEC corrected %.3g bits during the run, %.3g on "
+		    "most of the %zu ports like it: a cable or transceiver is "
+		    "going bad", port->of->scope, port->bits, usual, n);
+	finding_add_evidence(to, "%s of %s: " FEC_FACT "_growth %.0f",
+			     port->of->scope, port->of->node, port->bits);
+}
+
+/** Find ports among @n like ones whose errors are far from those of the others,
+ *  on a scale of powers of ten. */
+static void judge_like(const struct run *run, const struct fec_port *ports,
+		       size_t n, double *scratch, struct verdict *v)
+{
+	const double s = (double)(clock_utc_s(run->last_utc) -
+				  clock_utc_s(run->started_utc));
+	double middle, mad;
+
+	for (size_t i = 0; i < n; i++) {
+		scratch[i] = ports[i].scale;
+	}
+	mad = stats_mad(scratch, n, &middle);
+	for (size_t i = 0; n >= FEC_PORTS && i < n; i++) {
+		/* of links that are all alike the power of ten is the least
+		 * difference to speak of */
+		if (ports[i].scale > middle + fmax(1, FEC_MADS * mad) &&
+		    ports[i].bits > FEC_FREE * ports[i].rate_Gb_s * 1e9 *
+					    fmax(1, s)) {
+			add_quality(run, &ports[i], pow(10, middle) - 1, n, v);
+		}
+	}
+}
+
+/** Read the ports that have FEC, or count what it corrects, of the @n facts at
+ *  @facts, which are sorted; returns how many. */
+static size_t read_ports(const struct fact_row *const *facts, size_t n,
+			 struct fec_port *ports)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct fact_row *f = facts[i];
+		struct fec_port *p = &ports[k];
+
+		if (i == 0 || by_scope(&facts[i - 1], &facts[i]) != 0) {
+			*p = (struct fec_port){ .of = f, .board = "",
+						.fec = "" };
+		}
+		if (strcmp(f->fact, "board") == 0) {
+			p->board = f->value;
+		} else if (strcmp(f->fact, "fec") == 0) {
+			p->fec = f->value;
+		} else if (strcmp(f->fact, "rate") == 0) {
+			p->rate_Gb_s = strtod(f->value, NULL);
+		} else {
+			p->bits = strtod(f->value, NULL);
+		}
+		p->scale = log10(1 + fmax(0, p->bits));
+		/* the last fact of a port */
+		k += (i + 1 == n || by_scope(&facts[i], &facts[i + 1]) != 0) &&
+		     (p->fec[0] || p->bits > 0);
+	}
+	return k;
+}
 
 static void quality_findings(const struct run *run, struct verdict *v)
 {
-	double *grown = calloc(run->n_facts + 1, sizeof(*grown)), usual;
-	size_t n = 0, ports = 0;
+	static const char *const names[] = {
+		"board", "fec", "rate", FEC_FACT "_growth", NULL
+	};
+	const struct fact_row **facts =
+		calloc(run->n_facts + 1, sizeof(*facts));
+	struct fec_port *ports;
+	double *scratch;
+	size_t n = 0, k = 0;
 
-	v->failed |= !grown;
-	for (size_t i = 0; grown && i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
-
-		ports += strcmp(f->fact, FEC_FACT) == 0;
-		if (strcmp(f->fact, FEC_FACT "_growth") == 0) {
-			grown[n++] = strtod(f->value, NULL);
+	for (size_t i = 0; facts && i < run->n_facts; i++) {
+		if (str_index(names, run->facts[i].fact) >= 0) {
+			facts[n++] = &run->facts[i];
 		}
 	}
-	/* a port without growth has no such fact: zero */
-	n = ports > n ? ports : n;
-	usual = grown && n > 0 ? stats_median(grown, n) : 0;
-	free(grown);
-	if (n < FEC_PORTS) {
-		return;
+	ports = calloc(n + 1, sizeof(*ports));
+	scratch = calloc(n + 1, sizeof(*scratch));
+	v->failed |= !facts || !ports || !scratch;
+	if (n > 0 && ports && scratch) {
+		qsort(facts, n, sizeof(*facts), by_scope);
+		k = read_ports(facts, n, ports);
+		qsort(ports, k, sizeof(*ports), by_like);
 	}
-	run_foreach_fact(run, f) {
-		int node = run_find_node(run, f->node, -1);
-		double bits = strtod(f->value, NULL);
-		struct finding *to;
-		struct part p;
-
-		if (strcmp(f->fact, FEC_FACT "_growth") != 0 || node < 0 ||
-		    bits < FEC_LEAST || bits < FEC_RATIO * usual) {
-			continue;
+	for (size_t from = 0, i = 1; i <= k; i++) {
+		if (i == k || by_like(&ports[from], &ports[i]) != 0) {
+			judge_like(run, &ports[from], i - from, scratch, v);
+			from = i;
 		}
-		p = part_of_fact(run, f, node);
-		if (p.index < 0) {
-			p = part_at(PART_NODE, node, -1);
-		} else {
-			p = part_shown(run, &p);
-		}
-		to = finding_add(v, p, "link_quality");
-		to->cells = part_tests(run, &p, NULL);
-		finding_say(to, "%s: FEC corrected %.3g bits during the run, "
-			    "%.3g on most of the %zu ports: a cable or "
-			    "transceiver is going bad", f->scope, bits, usual,
-			    n);
-		finding_add_evidence(to, "%s of %s: %s %s (%s)", f->scope,
-				     f->node, f->fact, f->value, f->source);
 	}
+	free(facts);
+	free(ports);
+	free(scratch);
 }
 
 void growth_findings(const struct run *run, struct verdict *v)

@@ -39,6 +39,9 @@ struct node_net {
 				 * jobs has no route, though another one has */
 	char by_link_name[64];	/* the first of them */
 	bool gid_set;		/* the user says which address it is */
+	int lossy;		/* ports that protect other priorities than that
+				 * of NCCL's packets */
+	const struct fact_row *priority, *pfc;	/* of the first of them */
 };
 
 /** A path as its two ends see it: "NET/IB/GDRDMA>NET/IB" or one for both. */
@@ -111,6 +114,7 @@ struct port_read {
 	int node;
 	char name[64];
 	bool active, hardware, efa;
+	const struct fact_row *pfc;	/* priorities that it protects */
 };
 
 /** Returns the names of the NICs of @node in the layout; NULL: none. */
@@ -161,6 +165,14 @@ static void take_port(struct nets *x, struct port_read *p,
 		if (n->by_link++ == 0) {
 			STR_COPY(n->by_link_name, p->name);
 		}
+	} else if (strcmp(f->fact, "pfc") == 0) {
+		p->pfc = strcmp(f->value, "none") == 0 ? NULL : f;
+	} else if (strcmp(f->fact, "roce_priority") == 0 && p->active &&
+		   p->pfc && !strstr(p->pfc->value, f->value) &&
+		   (n->hca || nic_names(x, p->node)) &&
+		   is_meant(x, p->node, p->name)) {
+		n->pfc = n->lossy++ == 0 ? p->pfc : n->pfc;
+		n->priority = n->lossy == 1 ? f : n->priority;
 	} else if (strcmp(f->fact, "line_rate") == 0 && p->active &&
 		   p->hardware) {
 		struct rdma *r = is_meant(x, p->node, p->name) ? &n->rdma :
@@ -595,34 +607,22 @@ static void find_gids(const struct nets *x, struct verdict *v)
 			     x->run->nodes[first].name);
 }
 
-/** Ports that protect some priorities from loss, but not that of NCCL's
+/** Find ports that protect some priorities from loss, but not that of NCCL's
  *  packets. */
-static void find_unprotected(const struct nets *x, struct verdict *v)
+static void find_lossy(const struct nets *x, struct verdict *v)
 {
-	const struct fact_row *first = NULL;
+	const struct node_net *first = NULL;
 	struct finding *f;
 	size_t ports = 0;
-	int at = -1;
 
-	run_foreach_fact(x->run, g) {
-		const char *pfc;
+	for (int i = 0; i < x->run->n_nodes; i++) {
+		const struct node_net *n = &x->nodes[i];
 
-		if (strcmp(g->fact, "roce_priority") != 0) {
-			continue;
+		if (n->lossy > 0 && !n->set &&
+		    (!n->network || str_starts(n->network, "IB"))) {
+			first = first ? first : n;
+			ports += (size_t)n->lossy;
 		}
-		at = run_find_node(x->run, g->node, at);
-		pfc = run_fact_beside(x->run, g, "pfc");
-		if (at < 0 || !pfc[0] || strcmp(pfc, "none") == 0 ||
-		    strstr(pfc, g->value) || x->nodes[at].set ||
-		    (x->nodes[at].network &&
-		     !str_starts(x->nodes[at].network, "IB")) ||
-		    strcmp(run_fact_beside(x->run, g, "port_state"),
-			   "ACTIVE") != 0 || !nic_names(x, at) ||
-		    !is_meant(x, at, g->scope)) {
-			continue;
-		}
-		first = first ? first : g;
-		ports++;
 	}
 	if (!first || x->run->n_nodes < 2) {
 		return;
@@ -632,12 +632,11 @@ static void find_unprotected(const struct nets *x, struct verdict *v)
 	finding_say(f, "NCCL's packets have priority %s on %zu RoCE port%s, for "
 		    "example %s of %s, but flow control (PFC) protects "
 		    "priority %s from loss: NCCL's are dropped if a buffer is "
-		    "full", first->value, ports, ports == 1 ? "" : "s",
-		    first->scope, first->node,
-		    run_fact_beside(x->run, first, "pfc"));
-	finding_add_evidence(f, "roce_priority and pfc of %s on %s in facts.csv "
-			     "(trust %s)", first->scope, first->node,
-			     run_fact_beside(x->run, first, "trust"));
+		    "full", first->priority->value, ports,
+		    ports == 1 ? "" : "s", first->pfc->scope, first->pfc->node,
+		    first->pfc->value);
+	finding_add_evidence(f, "roce_priority and pfc of %s on %s in facts.csv",
+			     first->pfc->scope, first->pfc->node);
 }
 
 void network_findings(const struct run *run, struct verdict *v)
@@ -691,7 +690,7 @@ void network_findings(const struct run *run, struct verdict *v)
 		tell_setting(set, f);
 	}
 	find_gids(&x, v);
-	find_unprotected(&x, v);
+	find_lossy(&x, v);
 	nets_release(&x);
 }
 

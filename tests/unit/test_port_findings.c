@@ -33,6 +33,68 @@ static void release(struct run *r, struct verdict *v)
 	run_release(r);
 }
 
+/** Corrected bits of eight ports of four nodes, two boards. */
+static void like_ports_are_compared(void **state)
+{
+	static const struct {
+		const char *bits[8];
+		int bad;	/* rank; -1: none */
+	} cases[] = {
+		{ { "10", "12", "9", "11", "10", "13", "8", "1000" }, -1 },
+		{ { "1e6", "2e6", "8e5", "1e6", "1e6", "3e6", "1e6", "1e9" },
+		  7 },
+		/* these differ by powers of ten among themselves */
+		{ { "1e4", "1e5", "1e6", "1e7", "1e8", "1e5", "1e6", "1e9" },
+		  -1 },
+		{ { "0", "0", "0", "0", "0", "0", "0", "1e6" }, 7 },
+		/* fewer wrong bits than the weakest FEC is meant for */
+		{ { "0", "0", "0", "0", "0", "0", "0", "29000" }, -1 },
+		/* all bad: nothing to compare with */
+		{ { "1e9", "1e9", "1e9", "1e9", "1e9", "1e9", "1e9", "1e9" },
+		  -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(*cases); i++) {
+		const bool apart = i % 2 != 0;	/* a port like no other */
+		struct verdict v;
+		struct run r;
+
+		fake_ports(&r, 4);
+		STR_COPY(r.started_utc, "2026-01-31T09:00:00.000Z");
+		STR_COPY(r.last_utc, "2026-01-31T09:00:30.000Z");
+		for (int k = 0; k < 8; k++) {
+			const char *node = r.nodes[r.ranks[k].node].name;
+			const char *nic = r.ranks[k].nic_name;
+
+			fake_fact(&r, node, nic, "rate", "100");
+			fake_fact(&r, node, nic, "board", apart && k == 7 ?
+				  "MT_2" : "MT_1");
+			fake_fact(&r, node, nic, "fec", "RS");
+		}
+		for (int k = 0; k < 8; k++) {
+			const char *bits = cases[i / 2].bits[k];
+
+			if (bits[0] != '0') {
+				fake_fact(&r, r.nodes[r.ranks[k].node].name,
+					  r.ranks[k].nic_name,
+					  "rx_corrected_bits_phy_growth", bits);
+			}
+		}
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		assert_int_equal(v.n, cases[i / 2].bad >= 0 && !apart);
+		if (v.n > 0) {
+			assert_string_equal(v.findings[0].code,
+					    "link_quality");
+			assert_int_equal(v.findings[0].part.node, 3);
+			assert_int_equal(v.findings[0].part.index, 1);
+			assert_false(v.findings[0].fail);
+		}
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 static void expect(const struct finding *f, const char *code, int node,
 		   int index)
 {
@@ -304,6 +366,7 @@ static void fabrics_are_compared_with_themselves(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(like_ports_are_compared),
 		cmocka_unit_test(a_narrow_link_is_a_warning),
 		cmocka_unit_test(fabrics_are_compared_with_themselves),
 		cmocka_unit_test(an_odd_mtu_is_a_warning),
