@@ -113,6 +113,7 @@ void port_route_facts(const struct port *ports, size_t n,
 /* ---- port facts ---------------------------------------------------------- */
 
 #define SOURCE "/sys/class/infiniband"
+#define AER "aer"		/* folder: of the PCI device */
 #define ETHTOOL "ethtool"	/* folder: counters of the netdev's driver */
 
 static void add_text(json_t *facts, const struct port *p, const char *fact,
@@ -383,7 +384,7 @@ void link_away_facts(const char *root, int64_t deadline_ns, json_t *facts)
 	const char *source = kernel_log_read(root, deadline_ns, take_link,
 					     &all);
 
-	if (source == NULL) {
+	if (source == NULL && root[0] == '\0') {
 		facts_add(facts, "node", "kernel_log", strerror(errno), "",
 			  KERNEL_LOG);
 	}
@@ -413,6 +414,7 @@ void link_away_facts(const char *root, int64_t deadline_ns, json_t *facts)
 #define LINK(n) { .name = #n, .text = "counters" }
 #define RDMA(n) { .name = #n, .text = "hw_counters" }
 #define WIRE(n) { .name = #n, .text = ETHTOOL }
+#define PCIE(n) { .name = #n, .text = AER }
 #define PRIORITY(k) WIRE(rx_prio##k##_discards), WIRE(rx_prio##k##_pause), \
 	WIRE(tx_prio##k##_pause)
 
@@ -463,6 +465,10 @@ const struct name_text port_counter_defs[] = {
 	WIRE(tx_pause_storm_error_events),
 	PRIORITY(0), PRIORITY(1), PRIORITY(2), PRIORITY(3),
 	PRIORITY(4), PRIORITY(5), PRIORITY(6), PRIORITY(7),
+	/* of the PCIe link: totals */
+	PCIE(aer_dev_correctable),
+	PCIE(aer_dev_nonfatal),
+	PCIE(aer_dev_fatal),
 	{ .name = "carrier_changes" },
 	{ 0 }
 };
@@ -590,7 +596,8 @@ static void read_counters(const char *root, const json_t *conf, struct port *p)
 					     "port_rcv_data" };
 	char *stats = p->netdev[0] != '\0' ? interface_stats(root, p->netdev) :
 					    NULL;
-	char text[FILE_TEXT], *end;
+	char text[FILE_TEXT], aer[1024], *end;
+	const char *total;
 	int64_t words;
 
 	interface_said(stats, INTERFACE_FEC, p->fec, sizeof(p->fec));
@@ -606,7 +613,14 @@ static void read_counters(const char *root, const json_t *conf, struct port *p)
 							   &p->counters[i]);
 			continue;
 		}
-		if (d->text != NULL) {
+		if (d->text != NULL && strcmp(d->text, AER) == 0) {
+			/* the total is the last line: "TOTAL_ERR_COR 3" */
+			sysfile_read(aer, sizeof(aer), HCA_FILE "device/%s",
+				     root, p->hca, d->name);
+			total = strstr(aer, "TOTAL_ERR_");
+			total = total != NULL ? strchr(total, ' ') : NULL;
+			str_copy(text, sizeof(text), total ? total + 1 : "");
+		} else if (d->text != NULL) {
 			sysfile_read(text, sizeof(text), PORT_FILE "%s/%s",
 				     root, p->hca, p->number, d->text,
 				     d->name);

@@ -185,7 +185,7 @@ int nccl_place_parse(const char *text, struct nccl_place *p);
  * library is called, so that a sick driver cannot hang the reader.
  */
 #define PORT_MAX      64	/* of a node */
-#define PORT_COUNTERS 72
+#define PORT_COUNTERS 76
 #define PORT_NAME     80
 #define PORT_PKEYS    8		/* looked at: jobs use one of the first */
 #define PORT_SUBNET   20
