@@ -172,6 +172,10 @@ static int run_history(struct session *s)
 	if (spec_check(&s->spec, &e) < 0) {
 		return talk_fail(&e, CODE_USAGE);
 	}
+	if (s->spec.coverage && (s->n_args > 0 || s->spec.out[0])) {
+		err_set(&e, 0, "--coverage does not go with a part or --out");
+		return talk_fail(&e, CODE_USAGE);
+	}
 	for (int i = 0; i < s->n_args; i++) {
 		str_addf(&a.part, "%s%s", i ? " " : "", s->args[i]);
 	}

@@ -319,7 +319,9 @@ pairs()
 		'[6,4,"n0"]' ]
 	run_p history --history=past --coverage --csv --nodelist=n0,n1
 	[ "$(cut -d, -f1,2,4 <<<"$output" | tail -1)" = n0,n1,00000000 ]
-	# of three nodes one pair was tested
+	run_p history --history=past --coverage n0
+	fails 2 'does not go with a part'
+	# of three idle nodes no pair was tested but one
 	printf '#!/bin/sh\necho "$*" >>asked\n%s\n' \
 		'printf "%s|a*|%s||none\n" n0 idle n1 idle n2 idle n3 alloc' \
 		>sinfo
