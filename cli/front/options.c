@@ -304,43 +304,6 @@ const char *options_env(const struct spec_option *o, char *buf, size_t size)
 	       getenv(options_env_name(o->name, buf, size));
 }
 
-/**
- * Fills popt's table of the options that @cmd takes, whose val is their index
- * plus 1, and -h.  An option that takes no value as a letter takes one as a
- * word, see option_words().
- */
-static void make_table(const struct command *cmd,
-		       struct poptOption table[MAX_OPTIONS])
-{
-	size_t n = 0;
-
-	for (int i = 0; spec_options[i].name && n < MAX_OPTIONS - 4; i++) {
-		const struct spec_option *o = &spec_options[i];
-		bool bare = !spec_has_value(o);
-
-		if (!options_apply(cmd, o)) {
-			continue;
-		}
-		table[n++] = (struct poptOption){
-			.longName = o->name,
-			.shortName = bare ? '\0' : o->letter,
-			.argInfo = POPT_ARG_STRING, .val = i + 1,
-		};
-		if (bare && o->letter) {
-			table[n++] = (struct poptOption){
-				.shortName = o->letter, .val = i + 1,
-			};
-		}
-	}
-	table[n++] = (struct poptOption){
-		.longName = "help", .shortName = 'h', .val = OPTIONS_HELP,
-	};
-	table[n++] = (struct poptOption){
-		.longName = OPTION_WORDS_HELP_ALL, .val = OPTIONS_HELP_ALL,
-	};
-	table[n] = (struct poptOption)POPT_TABLEEND;
-}
-
 /** Sets the option from @text, found in @source.  A list starts empty for each
  *  source: sources do not add to each other. */
 static int set_option(struct session *s, int i, const char *text,
@@ -511,9 +474,37 @@ static int parse_words(struct session *s, const struct command *cmd,
 	struct poptOption table[MAX_OPTIONS] = { 0 };
 	poptContext popt = NULL;
 	struct args words = { 0 };
+	size_t rows = 0;
 	int n, rc = 0;
 
-	make_table(cmd, table);
+	/* the options that @cmd takes, whose val is their index plus 1, and -h.
+	 * An option that takes no value as a letter takes one as a word, see
+	 * option_words(). */
+	for (int i = 0; spec_options[i].name && rows < MAX_OPTIONS - 4; i++) {
+		const struct spec_option *o = &spec_options[i];
+		bool bare = !spec_has_value(o);
+
+		if (!options_apply(cmd, o)) {
+			continue;
+		}
+		table[rows++] = (struct poptOption){
+			.longName = o->name,
+			.shortName = bare ? '\0' : o->letter,
+			.argInfo = POPT_ARG_STRING, .val = i + 1,
+		};
+		if (bare && o->letter) {
+			table[rows++] = (struct poptOption){
+				.shortName = o->letter, .val = i + 1,
+			};
+		}
+	}
+	table[rows++] = (struct poptOption){
+		.longName = "help", .shortName = 'h', .val = OPTIONS_HELP,
+	};
+	table[rows++] = (struct poptOption){
+		.longName = OPTION_WORDS_HELP_ALL, .val = OPTIONS_HELP_ALL,
+	};
+	table[rows] = (struct poptOption)POPT_TABLEEND;
 	args_add(&words, s->argv[0]);
 	n = option_words(cmd->takes, s->argv + 2, &words, e);
 	if (n >= 0) {

@@ -180,42 +180,6 @@ static bool is_other_nic(const struct retest_look *l, int rank)
 			r->nic != l->part.index);
 }
 
-/** Find the tests of the part, without those that say nothing of it; @l is set
- *  but for what follows from that. */
-static void look_at(struct retest_look *l)
-{
-	const json_t *parts = run_file(l->run->json).retest.parts, *end;
-	const struct run *run = l->run;
-	size_t i;
-
-	mark(l->run, l->then.pairs, l->marks);
-	for (i = 0; i < json_array_size(parts); i++) {
-		mark(l->run, run_entry(parts, i).pairs, l->all);
-	}
-	/* tests that another NIC has carried are none of the part */
-	for (size_t at = 0; l->part.kind == PART_NIC && at < run_n_cells(run);
-	     at++) {
-		if (l->marks[at] && run->cells[at].path != PATH_INTRA &&
-		    (is_other_nic(l, run_src(run, at)) ||
-		     is_other_nic(l, run_dst(run, at)))) {
-			l->marks[at] = 0;
-			l->other_nic++;
-		}
-	}
-	excuse(l);
-	json_array_foreach(l->then.pairs, i, end) {
-		const char *a = json_string_value(json_array_get(end, 0));
-		const char *b = json_string_value(json_array_get(end, 2));
-		bool inter = a && b && strcmp(a, b) != 0;
-
-		/* a node with a single GPU has no tests inside */
-		if (i < MAX_ENDS && (inter || l->then.gpus != 1)) {
-			l->units[inter]++;
-			l->whole[inter] += is_whole(l, end);
-		}
-	}
-}
-
 /* Returns true if at least half of the pairs of each kind of path were tested
  * completely. */
 static bool look_is_covered(const struct retest_look *l)
@@ -649,11 +613,40 @@ static void look_at_nodes(const struct retest_look *l, struct retested *r)
 	}
 }
 
+/** Find the tests of the part, without those that say nothing of it, and count
+ *  them into @r; @l is set but for what follows from that. */
 static void look_at_cells(struct retest_look *l, struct retested *r)
 {
+	const json_t *parts = run_file(l->run->json).retest.parts, *end;
 	const struct run *run = l->run;
+	size_t i;
 
-	look_at(l);
+	mark(l->run, l->then.pairs, l->marks);
+	for (i = 0; i < json_array_size(parts); i++) {
+		mark(l->run, run_entry(parts, i).pairs, l->all);
+	}
+	/* tests that another NIC has carried are none of the part */
+	for (size_t at = 0; l->part.kind == PART_NIC && at < run_n_cells(run);
+	     at++) {
+		if (l->marks[at] && run->cells[at].path != PATH_INTRA &&
+		    (is_other_nic(l, run_src(run, at)) ||
+		     is_other_nic(l, run_dst(run, at)))) {
+			l->marks[at] = 0;
+			l->other_nic++;
+		}
+	}
+	excuse(l);
+	json_array_foreach(l->then.pairs, i, end) {
+		const char *a = json_string_value(json_array_get(end, 0));
+		const char *b = json_string_value(json_array_get(end, 2));
+		bool inter = a && b && strcmp(a, b) != 0;
+
+		/* a node with a single GPU has no tests inside */
+		if (i < MAX_ENDS && (inter || l->then.gpus != 1)) {
+			l->units[inter]++;
+			l->whole[inter] += is_whole(l, end);
+		}
+	}
 	for (size_t at = 0; at < run_n_cells(run); at++) {
 		const struct cell *c = &run->cells[at];
 

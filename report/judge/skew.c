@@ -446,33 +446,6 @@ static int compare_said(const void *a, const void *b)
 
 /* ---- differences --------------------------------------------------------- */
 
-/** The values of each node, each once, in its text. */
-static void join_values(struct skew_work *w, const struct skew_said *s,
-			size_t n)
-{
-	for (int i = 0; i < w->run->n_nodes; i++) {
-		str_reset(&w->nodes[i].text);
-		w->nodes[i].seen = false;
-	}
-	for (size_t i = 0; i < n; i++) {
-		struct skew_view *node = &w->nodes[s[i].node];
-
-		if (i > 0 && s[i].node == s[i - 1].node &&
-		    strcmp(s[i].value, s[i - 1].value) == 0) {
-			continue;
-		}
-		str_addf(&node->text, "%s%s", node->seen ? " and " : "",
-			 s[i].value);
-		node->seen = true;
-	}
-	for (int i = 0; i < w->run->n_nodes && s->fact->absent; i++) {
-		if (w->nodes[i].heard && !w->nodes[i].seen) {
-			str_add(&w->nodes[i].text, s->fact->absent);
-			w->nodes[i].seen = true;
-		}
-	}
-}
-
 /** Writes @text for display: a long one from where it differs from the other @n
  *  texts, if its beginning is common. */
 static void show_value(const char *text, const char *const texts[], size_t n,
@@ -570,7 +543,28 @@ static int compare(struct skew_work *w, const struct skew_said *s, size_t n)
 	if (w->n == SKEW_MAX_DIFFS) {
 		return 0;
 	}
-	join_values(w, s, n);
+	/* the values of each node, each once, in its text */
+	for (int i = 0; i < w->run->n_nodes; i++) {
+		str_reset(&w->nodes[i].text);
+		w->nodes[i].seen = false;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct skew_view *node = &w->nodes[s[i].node];
+
+		if (i > 0 && s[i].node == s[i - 1].node &&
+		    strcmp(s[i].value, s[i - 1].value) == 0) {
+			continue;
+		}
+		str_addf(&node->text, "%s%s", node->seen ? " and " : "",
+			 s[i].value);
+		node->seen = true;
+	}
+	for (int i = 0; i < w->run->n_nodes && s->fact->absent; i++) {
+		if (w->nodes[i].heard && !w->nodes[i].seen) {
+			str_add(&w->nodes[i].text, s->fact->absent);
+			w->nodes[i].seen = true;
+		}
+	}
 	rc = rank_values(w, &d);
 	differ = d.n_values > 1 &&
 		 !(s->fact->setting && d.count[0] == 1 &&

@@ -284,26 +284,6 @@ void html_tile(struct str *out, const char *name, const char *value)
 	str_add(out, "</div>");
 }
 
-/** Tiles: the number of tests, how many are bad, the figures of the probe. */
-static void add_tiles(const struct judged *j, struct str *out)
-{
-	const size_t *cells = j->verdict.cells;
-	const size_t bad = cells[CELL_SLOW] + cells[CELL_FAIL] +
-			   cells[CELL_TIMEOUT] + cells[CELL_CORRUPT];
-	const char *name;
-	char value[80];
-
-	str_add(out, "<dl class=\"tiles\">");
-	html_tile(out, "tests", UNITS_COUNT(verdict_measured(&j->verdict)));
-	html_tile(out, "bad", UNITS_COUNT(bad));
-	for (int i = 0; j->kind->figure &&
-			(name = j->kind->figure(j, i, value, sizeof(value)));
-	     i++) {
-		html_tile(out, name, value);
-	}
-	str_add(out, "</dl>\n");
-}
-
 static void add_findings(const struct run *run, const struct verdict *v,
 			 struct str *out)
 {
@@ -507,10 +487,11 @@ void html_tables(const struct judged *j, const char *heading, struct str *out)
 
 int show_html(const struct judged *j, const char *dir, struct err *e)
 {
-	const char *status = caption_status(&j->run, &j->verdict);
+	const char *status = caption_status(&j->run, &j->verdict), *name;
 	const struct run *run = &j->run;
+	const size_t *cells = j->verdict.cells;
 	struct str body = STR_INIT, title = STR_INIT, headline = STR_INIT;
-	char text[CAPTION_SIZE];
+	char text[CAPTION_SIZE], value[80];
 	int rc;
 
 	if (caption_aside(&j->verdict, text, sizeof(text))) {
@@ -519,7 +500,18 @@ int show_html(const struct judged *j, const char *dir, struct err *e)
 	str_add(&headline, caption_short(&j->run, &j->verdict, true, text,
 					 sizeof(text)));
 	add_notes(j, &body);
-	add_tiles(j, &body);
+	/* the number of tests, how many are bad, the figures of the probe */
+	str_add(&body, "<dl class=\"tiles\">");
+	html_tile(&body, "tests", UNITS_COUNT(verdict_measured(&j->verdict)));
+	html_tile(&body, "bad", UNITS_COUNT(
+		cells[CELL_SLOW] + cells[CELL_FAIL] + cells[CELL_TIMEOUT] +
+		cells[CELL_CORRUPT]));
+	for (int i = 0; j->kind->figure &&
+			(name = j->kind->figure(j, i, value, sizeof(value)));
+	     i++) {
+		html_tile(&body, name, value);
+	}
+	str_add(&body, "</dl>\n");
 	add_findings(&j->run, &j->verdict, &body);
 	if (j->kind->html) {
 		j->kind->html(j, dir, &body);
