@@ -87,7 +87,11 @@ static bool answer_at_once(int argc, char **argv)
 		return true;
 	}
 	if (argc == 2 && strcmp(argv[1], "--list-commands") == 0) {
-		help_list_commands(commands, stdout);
+		for (size_t i = 0; commands[i]; i++) {
+			if (!commands[i]->hidden && !commands[i]->known_as) {
+				printf("%s\n", commands[i]->name);
+			}
+		}
 		return true;
 	}
 	if (argc == 2 && strcmp(argv[1], "--list-codes") == 0) {

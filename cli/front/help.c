@@ -253,15 +253,6 @@ void help_units(FILE *out)
 	      "Times      UTC, RFC 3339\n", out);
 }
 
-void help_list_commands(const struct command *const *all, FILE *out)
-{
-	for (; *all; all++) {
-		if (!(*all)->hidden && !(*all)->known_as) {
-			fprintf(out, "%s\n", (*all)->name);
-		}
-	}
-}
-
 void help_list_options(const struct command *cmd, FILE *out)
 {
 	for (const struct spec_option *o = spec_options; o->name; o++) {

@@ -101,7 +101,6 @@ void help_units(FILE *out);
  * value ends in "="; after a tab follow its possible values, if they are words,
  * and its value's name in --help: "<NODES>".
  */
-void help_list_commands(const struct command *const *all, FILE *out);
 void help_list_options(const struct command *cmd, FILE *out);
 /** List the codes of findings, rows and messages that explain accepts. */
 void help_list_codes(FILE *out);

@@ -382,23 +382,18 @@ static const struct field gpu_fields[] = {
 	{ 0 }
 };
 
-static const struct field list_fields[] = {
+const struct field gpu_list_fields[] = {
 	FIELD(gpu_list, source, "source", TEXT, 0, 0, "where it was read"),
 	FIELD(gpu_list, why, "why", TEXT, 0, 0, "the list is not complete"),
 	FIELD_ROWS(gpu_list, gpus, n, "gpus", gpu_fields, 0, "as listed"),
 	{ 0 }
 };
 
-json_t *gpu_list_json(const struct gpu_list *l)
-{
-	return schema_json(list_fields, l);
-}
-
 int gpu_list_parse(const json_t *json, struct gpu_list *l, struct err *e)
 {
 	struct gpu_list out = { .n = 0 };
 
-	if (schema_read(list_fields, &out, json, e) < 0) {
+	if (schema_read(gpu_list_fields, &out, json, e) < 0) {
 		return -1;
 	}
 	*l = out;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/data/schema.h"
 #include "probes/dl/cuda.h"
 #include "probes/dl/nvml.h"
 
@@ -134,8 +135,8 @@ size_t gpu_list_visible(const struct gpu_list *l);
 /** "00000000:1B:00.0" and "0000:1B:00.0" become "0000:1b:00.0". */
 void gpu_list_plain_bus(const char *text, char bus[32]);
 
-/** As the child prints it, and back with limits; 0 or -1 with @e. */
-json_t *gpu_list_json(const struct gpu_list *l);
+/** As the child prints it; and back with limits: 0 or -1 with @e. */
+extern const struct field gpu_list_fields[];
 int gpu_list_parse(const json_t *json, struct gpu_list *l, struct err *e);
 
 /* ---- gpu pci ------------------------------------------------------------- */

@@ -541,7 +541,7 @@ int inventory_child_main(void)
 		took_ns = clock_now_ns() - began_ns;
 	}
 	gpu_list_ask_driver(&list);
-	json = gpu_list_json(&list);
+	json = schema_json(gpu_list_fields, &list);
 	said = json_dumpfd(json, STDOUT_FILENO, JSON_COMPACT) == 0 &&
 	       write(STDOUT_FILENO, "\n", 1) == 1;
 	if (took_ns >= SLOW_INIT_NS) {

@@ -384,7 +384,7 @@ static int write_answer(const char *dir, struct gpu_list *l,
 			 (unsigned)i % 100);
 	}
 	l->why[0] = '\0';
-	list = gpu_list_json(l);
+	list = schema_json(gpu_list_fields, l);
 	one = json_dumps(list, JSON_COMPACT);
 	other = json_dumps(plain, JSON_COMPACT);
 	str_addf(&text, "%s\n%s\n", one != NULL ? one : "",

@@ -17,22 +17,15 @@
  *  each asks every other one. */
 #define CELLS_MAX ((size_t)4096 * 4096)
 
-/** The planned paths according to run.json. */
-struct mesh_plan {
-	struct pinglist list;
-	bool cross, by_rail;
-};
-
-/** Return true if a path from rank @s to rank @d was planned.  The addresses of
- *  both are known. */
-static bool mesh_plan_has(const struct mesh_plan *plan, const struct run *run,
+/** Return true if run.json planned a path from rank @s to rank @d, and its
+ *  @list of nodes too.  The addresses of both are known. */
+static bool mesh_plan_has(const struct pinglist *list, const struct run *run,
 			  int s, int d)
 {
 	const struct mesh_end *a = mesh_end(run, s), *b = mesh_end(run, d);
 
 	if (run->ranks[s].node == run->ranks[d].node ||
-	    !pinglist_has(&plan->list, run->ranks[s].node,
-			  run->ranks[d].node)) {
+	    !pinglist_has(list, run->ranks[s].node, run->ranks[d].node)) {
 		return false;
 	}
 	if (!a->ip[0] || !b->ip[0]) {
@@ -40,20 +33,20 @@ static bool mesh_plan_has(const struct mesh_plan *plan, const struct run *run,
 				 * aren't known */
 	}
 	return !strchr(a->ip, ':') == !strchr(b->ip, ':') &&
-	       (plan->cross || strcmp(a->segment, b->segment) == 0 ||
-		(plan->by_rail && run->ranks[s].nic == run->ranks[d].nic));
+	       (run->mesh->cross || strcmp(a->segment, b->segment) == 0 ||
+		(run->mesh->by_rail && run->ranks[s].nic == run->ranks[d].nic));
 }
 
 /** The paths from node @a to node @b behind the @n of @pairs, or where that is
  *  NULL their number alone; how many there are now. */
-static size_t list_paths(const struct run *run, const struct mesh_plan *plan,
+static size_t list_paths(const struct run *run, const struct pinglist *list,
 			 int a, int b, struct grid_pair *pairs, size_t n)
 {
 	const struct cluster_node *x = &run->nodes[a], *y = &run->nodes[b];
 
 	for (int s = x->first_rank; s < x->first_rank + x->gpus; s++) {
 		for (int d = y->first_rank; d < y->first_rank + y->gpus; d++) {
-			if (!mesh_plan_has(plan, run, s, d)) {
+			if (!mesh_plan_has(list, run, s, d)) {
 				continue;
 			}
 			if (pairs) {
@@ -65,15 +58,15 @@ static size_t list_paths(const struct run *run, const struct mesh_plan *plan,
 	return n;
 }
 
-static size_t list_pairs(const struct run *run, const struct mesh_plan *plan,
+static size_t list_pairs(const struct run *run, const struct pinglist *list,
 			 struct grid_pair *pairs)
 {
 	size_t n = 0;
 
 	for (int a = 0; a < run->n_nodes; a++) {
 		for (int b = 0; b < run->n_nodes; b++) {
-			if (a != b && pinglist_has(&plan->list, a, b)) {
-				n = list_paths(run, plan, a, b, pairs, n);
+			if (a != b && pinglist_has(list, a, b)) {
+				n = list_paths(run, list, a, b, pairs, n);
 			}
 		}
 	}
@@ -82,12 +75,12 @@ static size_t list_pairs(const struct run *run, const struct mesh_plan *plan,
 
 /** Give each path that was planned a cell, or, if every node asks every other
  *  one, all of a square.  0, or -1 with @e: no memory, or too many to judge. */
-static int mesh_plan_grid(const struct mesh_plan *plan, struct run *run,
+static int mesh_plan_grid(const struct pinglist *list, struct run *run,
 			  struct err *e)
 {
-	const bool square = plan->list.groups < 2;
+	const bool square = list->groups < 2;
 	const size_t ranks = (size_t)run->n_ranks;
-	const size_t n = square ? ranks * ranks : list_pairs(run, plan, NULL);
+	const size_t n = square ? ranks * ranks : list_pairs(run, list, NULL);
 	struct grid_pair *pairs;
 	int rc = -1;
 
@@ -105,7 +98,7 @@ static int mesh_plan_grid(const struct mesh_plan *plan, struct run *run,
 	}
 	pairs = calloc(n + 1, sizeof(*pairs));
 	if (pairs) {
-		list_pairs(run, plan, pairs);
+		list_pairs(run, list, pairs);
 		rc = grid_of(&run->grid, run->n_ranks, pairs, n);
 	}
 	free(pairs);
@@ -237,16 +230,16 @@ static int make_cells(struct run *run, struct err *e)
 {
 	const struct run_file f = run_file(run->json);
 	const int64_t groups = f.planned.n_groups;
-	const struct mesh_plan plan = {
-		.list = { .nodes = run->n_nodes, .seed = f.planned.seed,
-			  .groups = groups > 0 && groups <= run->n_nodes ?
-					    (int)groups : 1 },
-		.cross = f.planned.cross,
-		.by_rail = f.planned.by_rail,
+	const struct pinglist list = {
+		.nodes = run->n_nodes, .seed = f.planned.seed,
+		.groups = groups > 0 && groups <= run->n_nodes ?
+				  (int)groups : 1,
 	};
 	struct mesh *m;
 
-	if (mesh_plan_grid(&plan, run, e) < 0) {
+	run->mesh->cross = f.planned.cross;
+	run->mesh->by_rail = f.planned.by_rail;
+	if (mesh_plan_grid(&list, run, e) < 0) {
 		return -1;
 	}
 	m = mesh_new((size_t)run->n_ranks, run_n_cells(run));
@@ -256,6 +249,8 @@ static int make_cells(struct run *run, struct err *e)
 	}
 	memcpy(m->ends, run->mesh->ends,
 	       (size_t)run->n_ranks * sizeof(*m->ends));
+	m->cross = run->mesh->cross;
+	m->by_rail = run->mesh->by_rail;
 	free(run->mesh);
 	run->mesh = m;
 	if (run_make_cells(run, e) < 0) {
@@ -264,12 +259,11 @@ static int make_cells(struct run *run, struct err *e)
 	if (!f.planned.given) {
 		return 0;
 	}
-	m->cross = plan.cross;
 	run_foreach_cell(run, at) {
 		int s = run_src(run, at), d = run_dst(run, at);
 		bool known = m->ends[s].ip[0] && m->ends[d].ip[0];
 
-		if (mesh_plan_has(&plan, run, s, d)) {
+		if (mesh_plan_has(&list, run, s, d)) {
 			set_cell(run, at, known ? CELL_NOT_RUN : CELL_SKIPPED,
 				 known ? OUTCOME_NOT_RUN : OUTCOME_SKIPPED,
 				 known ? "" : "agent_missing");

@@ -597,6 +597,7 @@ struct mesh {
 	int64_t flows_tested;	/* of each path, at most; 0: none */
 	char segment[64];	/* the only one in this picture, "" = all */
 	bool cross;		/* segments were tested against each other */
+	bool by_rail;		/* or ranks of one rail only, as planned */
 	size_t unrouted;	/* cells that nobody expects to pass: no route
 				 * leads from the one segment to the other */
 	int by_segment;		/* what stands for nodes in this picture are

@@ -120,7 +120,7 @@ static void json_comes_back(void **state)
 	(void)state;
 	gpu_list_apply_visible(&l, "2,0");
 	STR_COPY(l.why, "GPU 4 of 5 cannot be used");
-	json = gpu_list_json(&l);
+	json = schema_json(gpu_list_fields, &l);
 	assert_int_equal(gpu_list_parse(json, &back, NULL), 0);
 	assert_int_equal(back.n, 4);
 	assert_int_equal(gpu_list_visible(&back), 2);
