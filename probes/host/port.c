@@ -157,6 +157,7 @@ static const struct {
 	MEMBER("pcie_width", link.width, COUNT, 1, "lanes"),
 	MEMBER("pcie_width_max", most.width, COUNT, 1, "lanes"),
 	MEMBER("numa_node", numa, COUNT, 0, ""),
+	MEMBER("module_temp", module_C, COUNT, 1, "C"),
 };
 
 void port_facts(const struct port *p, json_t *facts)
@@ -590,6 +591,29 @@ static void read_lossless(const char *root, const json_t *conf,
 		      at != NULL ? (int)strtol(at + strlen(key), NULL, 10) : -1;
 }
 
+/** Read the temperature of the transceiver, if the driver has a sensor for it
+ *  ("Module0", mlx5 since Linux 6.7), in millidegrees. */
+static void read_module(const char *root, struct port *p)
+{
+	char names[4][64], text[FILE_TEXT];
+	size_t n = sysfile_list(names, 4, HCA_FILE "device/hwmon", root,
+				p->hca);
+	int64_t mC;
+
+	for (size_t i = 0; i < n * 4; i++) {
+		sysfile_read(text, sizeof(text), HCA_FILE
+			     "device/hwmon/%s/temp%zu_label", root, p->hca,
+			     names[i / 4], i % 4 + 1);
+		if (str_starts(text, "Module") &&
+		    sysfile_read(text, sizeof(text), HCA_FILE
+				 "device/hwmon/%s/temp%zu_input", root, p->hca,
+				 names[i / 4], i % 4 + 1) > 0 &&
+		    units_parse_int(text, 1, 200000, &mC, NULL) == 0) {
+			p->module_C = (int)((mC + 500) / 1000);
+		}
+	}
+}
+
 static void read_counters(const char *root, const json_t *conf, struct port *p)
 {
 	static const char *const moved[] = { "port_xmit_data",
@@ -602,6 +626,7 @@ static void read_counters(const char *root, const json_t *conf, struct port *p)
 
 	interface_said(stats, INTERFACE_FEC, p->fec, sizeof(p->fec));
 	p->fec[strcspn(p->fec, " ")] = '\0';
+	read_module(root, p);
 	if (!p->software && stats != NULL) {
 		read_lossless(root, conf, stats, p);
 	}

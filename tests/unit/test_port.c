@@ -50,6 +50,10 @@ static const struct file files[] = {
 	{ "sys/devices/pci0/hca/max_link_speed", "32.0 GT/s PCIe\n" },
 	{ "sys/devices/pci0/hca/max_link_width", "16\n" },
 	{ "sys/devices/pci0/hca/numa_node", "1\n" },
+	{ "sys/devices/pci0/hca/hwmon/hwmon5/temp2_label", "asic\n" },
+	{ "sys/devices/pci0/hca/hwmon/hwmon5/temp2_input", "71000\n" },
+	{ "sys/devices/pci0/hca/hwmon/hwmon5/temp1_label", "Module0\n" },
+	{ "sys/devices/pci0/hca/hwmon/hwmon5/temp1_input", "54600\n" },
 	{ "sys/devices/pci0/hca/aer_dev_correctable",
 	  "RxErr 2\nBadTLP 0\nTOTAL_ERR_COR 2\n" },
 	{ "sys/devices/pci0/hca/aer_dev_fatal", "Undefined 0\nDLP 7\n" },
@@ -219,6 +223,7 @@ static void a_tree_is_read(void **state)
 	assert_int_equal(p->pkeys[1], 0);
 	assert_int_equal(p->pkeys[2], 0x8001);
 	assert_int_equal(p->numa, 1);
+	assert_int_equal(p->module_C, 55);
 	assert_false(p->software);
 	assert_true(p->rate_Gb_s == 200);
 	assert_true(p->link.speed_GT_s == 16 && p->link.width == 8);
