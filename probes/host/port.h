@@ -218,7 +218,7 @@ struct port {
 	char guid[20];			/* the same: 16 hex digits */
 	int pkeys[PORT_PKEYS], n_pkeys;	/* of InfiniBand, by index */
 	int numa;		/* -1: not known */
-	int module_C;		/* temperature of the transceiver; 0: the same */
+	int module_C;		/* of the transceiver; 0: not known */
 	bool software;		/* no PCI device: the rate says nothing */
 	struct port_pcie link, most;	/* as it runs, as it could with this
 					 * device in this slot */
