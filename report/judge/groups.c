@@ -15,9 +15,8 @@
  *  deviations of the medians of one level. */
 #define LEAST_GAP 0.12
 /** Minimum of it for groups of nodes that may be leaf switches (20 %), and for
- *  so few units that two of them may just be fast. */
+ *  a single slow unit, which may be alone behind one. */
 #define LEAST_LEAF_GAP 0.223
-#define FEW_UNITS 3
 /** Percentage of the tests of a path class that may be slow without a finding:
  *  flows that meet, and pairs that are slow by chance. */
 #define CHANCE_PERCENT 33
@@ -274,7 +273,7 @@ static int look(struct groups_work *w, bool *found)
 		 w->n_groups > 1 && count_large(w) > 0 &&
 		 (!w->rails || count_large(w) == 1) &&
 		 (w->high - w->low >= LEAST_LEAF_GAP ||
-		  (count_large(w) == 1 && w->n > FEW_UNITS));
+		  (count_large(w) == 1 && w->n_groups > 2));
 	free(list);
 	for (size_t i = 0; *found && i < w->n_groups; i++) {
 		w->run->most_slow |= count_large(w) == 1 && w->size[i] > 1 &&
