@@ -24,7 +24,6 @@ static const struct {
 } shares[PART_KINDS] = {
 	[PART_FABRIC_PATH] = { .least = 2, .most = 70 },
 	[PART_LEAF_PAIR] = { .least = 70 },
-	[PART_SOCKET] = { .least = 50 },
 	[PART_CABLE_SWAP] = { .least = 80 },
 };
 

@@ -274,10 +274,13 @@ int effect_find_nvlinks(struct effect_work *w, double z)
 
 /* ---- effect peers -------------------------------------------------------- */
 
-/** Minimum partner nodes; with fewer, one bad link looks like a bad part. */
-#define LEAST_PARTNERS 3
-/** Minimum partner nodes with known values. */
+/** Minimum partners with known values; of GPUs inside a node, which have few
+ *  tests, also the minimum of all. */
 #define LEAST_SOUND 2
+#define LEAST_INSIDE_PARTNERS 3
+/** The usual error of means of two partners is a median of differences, which
+ *  is smaller than the deviation by this factor. */
+#define OF_TWO 1.4826
 /** A part of its partner nodes that is trimmed at either end. */
 #define TRIM 0.25
 /** The MAD of a sample is as sure as the deviation of this share of it. */
@@ -462,7 +465,8 @@ bool effect_is_worse(const struct effect_work *w, const struct effect_peers *x,
 	for (size_t k = 0; k < n; k++) {
 		sums[k + 1] = sums[k] + v[k];
 	}
-	error = fmax(jackknife(v, sums, n), x->usual[way]);
+	error = fmax(jackknife(v, sums, n),
+		     x->usual[way] * (n == LEAST_SOUND ? OF_TWO : 1));
 	/* intervals as wide as a normal one of @z deviations */
 	*e = (struct effect_estimate){
 		.by = middle_mean(v, sums, n, n),
@@ -475,6 +479,6 @@ bool effect_is_worse(const struct effect_work *w, const struct effect_peers *x,
 	};
 	free(v);
 	return e->partners >= LEAST_SOUND &&
-	       e->partners + x->aside >= LEAST_PARTNERS &&
+	       (!x->inside || e->partners >= LEAST_INSIDE_PARTNERS) &&
 	       e->by <= -w->least && e->by + e->half < 0;
 }

@@ -353,10 +353,8 @@ static int effect_find_nodes(struct effect_work *w, double z)
 	int rc = effect_inside_learn(w, &all.gpus, &all.inside);
 
 	rc = effect_peers_init(x, w->nodes, w->t.width) < 0 ? -1 : rc;
-	x->aside = w->n_aside;
-	/* the value of its ranks with each partner: the median, and of two
-	 * values the better one, since one bad NIC of two does not make a bad
-	 * node */
+	/* the value of its ranks with each partner: the median, of an even
+	 * number the better one, since a bad half does not make a bad node */
 	for (size_t i = 0; rc == 0 && i < 2 * w->nodes * x->width; i++) {
 		size_t k = i / (w->nodes * x->width);
 		size_t at = i % (w->nodes * x->width);
@@ -366,9 +364,8 @@ static int effect_find_nodes(struct effect_work *w, double z)
 			&w->t.of[k][first + at % x->width],
 			(size_t)node->gpus, x->width, w->room);
 
-		x->samples[k][at] = known == 2 ?
-			(float)fmax(w->room[0], w->room[1]) :
-			(float)stats_median(w->room, known);
+		x->samples[k][at] = known == 0 ? NAN :
+			(float)stats_select(w->room, known, known / 2);
 	}
 	if (rc == 0) {
 		effect_peers_learn(w, x);
@@ -408,7 +405,6 @@ static int effect_find_ranks(struct effect_work *w, double z)
 	struct effect_peers x;
 	int rc = effect_peers_init(&x, w->ranks, w->t.width);
 
-	x.aside = w->n_aside;
 	if (rc == 0) {
 		for (int k = 0; k < 2; k++) {
 			memcpy(x.samples[k], w->t.of[k],
@@ -527,8 +523,6 @@ static int find_all(struct effect_work *w, size_t family)
 			if (!part_is(p, KIND(NODE) | KIND(NODE_NETWORK))) {
 				continue;
 			}
-			w->n_aside += !w->aside[TX][p->node] &&
-				      !w->aside[RX][p->node];
 			w->aside[TX][p->node] |= p->direction != PART_RX;
 			w->aside[RX][p->node] |= p->direction != PART_TX;
 		}

@@ -135,7 +135,6 @@ struct effect_work {
 	bool *aside[2];		/* nodes that were found to be worse, as senders
 				 * and as receivers: a test is as good as its
 				 * worse end, so that they hide the other */
-	size_t n_aside;
 	double least;		/* logarithm */
 	bool sample;		/* few pairs of many were measured */
 	struct effects out;
@@ -176,7 +175,6 @@ void effect_lower(float *v, size_t n, size_t step, double by);
  *  node. */
 struct effect_peers {
 	size_t n, width;	/* parts, partner nodes */
-	size_t aside;		/* partners that hide what a part is */
 	bool inside;		/* partners are GPUs of its node */
 	float *samples[2];	/* n x width, as in a table */
 	double *mean[WAYS], *error[WAYS];

@@ -1044,6 +1044,31 @@ static void what_two_partners_show(void **state)
 	run_release(&r);
 }
 
+/** Half of one of three nodes: two partners name its socket, as a warning. */
+static void half_of_one_of_three_nodes(void **state)
+{
+	static const struct fake_fault nics[] = {
+		{ .kind = PART_NIC, .a = 1, .b = 4 },
+		{ .kind = PART_NIC, .a = 1, .b = 5 },
+		{ .kind = PART_NIC, .a = 1, .b = 6 },
+		{ .kind = PART_NIC, .a = 1, .b = 7 },
+	};
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 3, 8, 8);
+	slow_least(&r, nics, 4, 0.85F);
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(v.n, 1);
+	assert_int_equal(v.findings[0].part.kind, PART_SOCKET);
+	assert_int_equal(v.findings[0].part.node, 1);
+	assert_int_equal(v.findings[0].part.index, 1);
+	assert_false(v.findings[0].fail);
+	verdict_release(&v);
+	run_release(&r);
+}
+
 /** The second look at a slow port is with others of its rate, and what is
  *  beside it of another one. */
 static void ports_are_confirmed(void **state)
@@ -1114,6 +1139,7 @@ int main(void)
 		cmocka_unit_test(a_slow_part_where_rails_do_not_meet),
 		cmocka_unit_test(ports_below_their_line),
 		cmocka_unit_test(what_two_partners_show),
+		cmocka_unit_test(half_of_one_of_three_nodes),
 		cmocka_unit_test(ports_are_confirmed),
 	};
 
