@@ -340,9 +340,8 @@ void forecast_say(const struct spec *s, const char *probe,
 		  const char *launcher, const char *why)
 {
 	struct forecast f;
-	char text[32], needs[32], gpus[48] = "";
+	char text[32], needs[32], gpus[48] = "", fewer[80] = "";
 	double time_s, pair_s, limit_s;
-	bool fewer;
 	int k;
 
 	if (strcmp(probe, "p2p") != 0) {
@@ -366,13 +365,26 @@ void forecast_say(const struct spec *s, const char *probe,
 			 (int)f.spec.gpus_per_node);
 	}
 	/* only the nodes know their routes */
-	fewer = f.nodes > 1 && plan_rails_apart(&f.spec, true) &&
-		!spec_transport_is(f.spec.transport, XPORT_SOCKETS) &&
-		(!f.here || f.spec.sysroot[0]);
+	if (f.nodes > 1 && plan_rails_apart(&f.spec, true) &&
+	    !spec_transport_is(f.spec.transport, XPORT_SOCKETS) &&
+	    (!f.here || f.spec.sysroot[0])) {
+		struct spec apart = *s;
+		struct forecast rails;
+
+		apart.fabric = FABRIC_RAIL_ONLY;
+		forecast_make(&apart, f.probe, launcher, FORECAST_RANKS,
+			      &rails);
+		if (rails.cells < f.cells) {
+			snprintf(fewer, sizeof(fewer), "; %s fewer if rails "
+				 "are not connected",
+				 UNITS_COUNT(f.cells - rails.cells));
+		}
+		forecast_release(&rails);
+	}
 	talk("%s: %zu tests%s, about %s%s%s", why, f.cells, gpus,
 	     forecast_time(f.time_s, text, sizeof(text)),
 	     f.here ? "" : " after it starts",
-	     fewer ? "; fewer if rails are not connected" : "");
+	     fewer);
 	/* timeouts are to be expected without a fault */
 	pair_s = plan_pair_s(&f.spec, f.ops);
 	limit_s = (double)plan_task_ns(&f.spec, f.ops) / NS_PER_S;

@@ -167,7 +167,7 @@ twice()
 
 @test "the planned time comes first, and above ten minutes a way out" {
 	run_p p2p -N 4 -G 8 --launcher=sbatch --dry-run
-	grep -qE "sbatch.*: 992 tests, about [0-9]+ s after it starts" err
+	grep -qE "sbatch.*: 992 tests, about [0-9]+ s after it starts; 672 fewer if rails" err
 	absent 'hint:' err
 	run_p p2p -N 4 --launcher=sbatch --dry-run
 	grep -q "992 tests with 8 GPUs per node, about" err
