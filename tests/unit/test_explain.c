@@ -121,6 +121,12 @@ static void facts_alone_are_no_fault(void **state)
 	assert_int_equal(x.n, 1);
 	assert_false(explain_fault(&x));
 	explain_release(&x);
+	given(&x, "nv-fabricmanager[41]: request to query NVSwitch device "
+	      "information from NVSwitch driver failed with error:WARNING "
+	      "Nothing to do [NV_WARN_NOTHING_TO_DO]\n");
+	assert_string_equal(code_at(&x, 0), "fabricmanager_unneeded");
+	assert_false(explain_fault(&x));
+	explain_release(&x);
 	given(&x, "");
 	assert_int_equal(x.lines, 0);
 	assert_false(explain_fault(&x));
