@@ -23,7 +23,7 @@ TERMS = set("""ACS AF_INET CLOCK COMPUTE DEFAULT DETAIL ECAP_ACS ECC FI_EP_RDM I
 LOC LOCAL_RANK MASTER MASTER_PORT NCCL OUTPUT PERFORMANCE PIDS POWER RANK
 ROW_REMAPPER SYS_NICE TEMPERATURE TUNING VERSION VISIBLE WARN WORLD_SIZE
 """.split())
-VARIABLE = re.compile(r'^(NCCL|UCX|SLURM|CUDA|LD|GPUCHECK|FI|OMPI|(PY)?TORCH)_')
+VARIABLE = re.compile(r'^(NCCL|NVSHMEM|UCX|SLURM|CUDA|LD|GPUCHECK|FI|OMPI|(PY)?TORCH)_')
 # What measures takes --dry-run; what reads is run as it is.
 MEASURES = {'p2p', 'ib', 'ping', 'memlock', 'gpu', 'info', 'all', 'allreduce',
             'allgather', 'reducescatter', 'broadcast', 'reduce', 'alltoall',

@@ -2,6 +2,8 @@
 /*
  * tests/fixtures/logs: excerpts of public logs with the answer of their
  * threads.  How many are answered right?
+ * tests/fixtures/messages.tsv: classes of messages in the sources of other
+ * programs.  How many are known?
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -15,6 +17,7 @@
 #include "report/explain/explain.h"
 
 #define FOLDER "tests/fixtures/logs"
+#define MESSAGES "tests/fixtures/messages.tsv"
 
 enum score { RIGHT, PARTLY, SILENT, WRONG, SCORES };
 static const char *const score_names[SCORES] = {
@@ -181,10 +184,61 @@ static void public_logs_are_explained(void **state)
 		    tally.all * 95);
 }
 
+/** Each class has the rule of its line; "-": none. */
+static void messages_of_sources_are_known(void **state)
+{
+	FILE *f = fopen(MESSAGES, "re");
+	char line[512], source[32] = "";
+	size_t all = 0, known = 0, of[2] = { 0 };
+	bool more;
+
+	(void)state;
+	assert_non_null(f);
+	do {
+		char *rest = line, *part[4] = { line, line, line, line };
+		const struct symptom *s;
+		const char *code;
+
+		more = fgets(line, sizeof(line), f);
+		if (!more) {
+			line[0] = '\0';	/* prints the last source */
+		}
+		if (more && line[0] == '#') {
+			continue;
+		}
+		for (int i = 0; more && i < 4; i++) {
+			part[i] = strsep(&rest, i < 3 ? "\t" : "\n");
+			assert_non_null(part[i]);
+			assert_true(part[i][0]);
+		}
+		if (strcmp(source, part[0]) != 0 && of[1] > 0) {
+			print_message("%-14s %3zu classes, %3zu known\n",
+				      source, of[1], of[0]);
+			all += of[1];
+			known += of[0];
+			of[0] = of[1] = 0;
+		}
+		snprintf(source, sizeof(source), "%.31s", part[0]);
+		s = symptom_match(symptoms_builtin(), part[2],
+				  strlen(part[2]));
+		code = s ? s->code : "-";
+		if (more && strcmp(code, part[1]) != 0) {
+			fail_msg("%s: '%s' is %s, not %s", part[0], part[2],
+				 code, part[1]);
+		}
+		of[0] += s != NULL;
+		of[1] += more;
+	} while (more);
+	fclose(f);
+	print_message("%-14s %3zu classes, %3zu known\n", "all", all, known);
+	assert_true(all >= 290 && known * 100 >= all * 78);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(public_logs_are_explained),
+		cmocka_unit_test(messages_of_sources_are_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
