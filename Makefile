@@ -301,7 +301,8 @@ deps_check := clang lld libclang-rt-dev libcmocka-dev bats shellcheck mandoc \
 deps_release := gcc-aarch64-linux-gnu libc6-dev:arm64 $(addsuffix :arm64, \
 	libuv1-dev libjansson-dev libinih-dev libpopt-dev libsodium-dev \
 	zlib1g-dev libibverbs-dev libcmocka-dev) \
-	qemu-user-static rpm dpkg-dev debhelper fakeroot debootstrap pkgconf
+	qemu-user-static rpm dpkg-dev debhelper fakeroot debootstrap pkgconf \
+	lowdown lintian rpmlint
 deps:
 	@.ci/deps $(deps_build) $(deps_check)
 
