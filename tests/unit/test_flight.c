@@ -104,6 +104,18 @@ static void the_rank_is_named(void **state)
 		  "rank 0 never called all_reduce 13 of group 0 at "
 		  "hang_rank.py:122 (step_of), while 3 wait; last call: "
 		  "all_reduce 12 of group 0 at hang_rank.py:122 (step_of)" },
+		{ "recorded-asleep-3", "comm_lib_trace_rank_",
+		  "rank 3 never called all_reduce 13 of group 0" },
+		{ "recorded-other-2", "comm_lib_trace_rank_",
+		  "rank 2 called another collective: all_gather 13" },
+		{ "recorded-size-1", "comm_lib_trace_rank_",
+		  "rank 1 used another size: all_reduce 13 of group 0" },
+		{ "recorded-pipe_asleep-2", "comm_lib_trace_rank_",
+		  "the end of the chain is rank 2, which waits for nothing" },
+		{ "recorded-mixed_asleep-1", "comm_lib_trace_rank_",
+		  "rank 1 never called all_reduce 13 of group 1" },
+		{ "recorded-pipe_cycle-0", "comm_lib_trace_rank_",
+		  "ranks 1, 2, 3, 0 wait for each other in recv 15" },
 		{ "cycle", "comm_lib_trace_rank_",
 		  "ranks 1, 2, 3, 0 wait for each other in recv 1 of group 0" },
 	};
