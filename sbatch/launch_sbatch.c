@@ -30,7 +30,7 @@ __asm__(".section .rodata\n"
 	".text\n");
 
 /** The text of job.sbatch, part of the program. */
-extern const char job_template[];
+extern const char job_template[] __attribute__((visibility("hidden")));
 
 /** A variable of the template and its value. */
 struct variable {

@@ -59,7 +59,7 @@ __asm__(".section .rodata\n"
 	".incbin \"data/gnuplot/picture.gp\"\n"
 	".byte 0\n"
 	".previous\n");
-extern const char heatmap_script[];
+extern const char heatmap_script[] __attribute__((visibility("hidden")));
 
 /** Write the shapes as input of gnuplot: a block of lines for each layer with
  *  place, size, colour, number of the point and text.  Each block has a point

@@ -40,7 +40,7 @@ __asm__(".section .rodata\n"
 	".incbin \"data/gnuplot/curves.gp\"\n"
 	".byte 0\n"
 	".previous\n");
-extern const char curves_script[];
+extern const char curves_script[] __attribute__((visibility("hidden")));
 
 /** One line of the picture: a curve, in place or out of place. */
 struct plot_line {

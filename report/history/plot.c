@@ -26,7 +26,7 @@ __asm__(".section .rodata\n"
 	".incbin \"data/html/page.css\"\n"
 	".byte 0\n"
 	".previous\n");
-extern const char history_css[];
+extern const char history_css[] __attribute__((visibility("hidden")));
 
 /** Add a table with figures of each part that no sentence has. */
 static void add_table(const struct history *h, struct str *out)
@@ -117,7 +117,7 @@ __asm__(".section .rodata\n"
 	".incbin \"data/gnuplot/history.gp\"\n"
 	".byte 0\n"
 	".previous\n");
-extern const char history_script[];
+extern const char history_script[] __attribute__((visibility("hidden")));
 
 struct history_plot_drawing {
 	const struct history *h;

@@ -52,7 +52,7 @@ __asm__(".section .rodata\n"
 	".incbin \"data/expected.ini\"\n"
 	".byte 0\n"
 	".previous\n");
-extern const char expected_text[];
+extern const char expected_text[] __attribute__((visibility("hidden")));
 
 struct expected_reading {
 	struct expected *x;

@@ -243,7 +243,8 @@ bool sweep_leads(const struct sweep *s, size_t at)
 		".incbin \"data/reference/" file ".csv\"\n" \
 		".byte 0\n" \
 		".previous\n"); \
-	extern const char reference_##symbol[];
+	extern const char reference_##symbol[] \
+		__attribute__((visibility("hidden")));
 REFERENCES(INCLUDE)
 
 static const struct name_text builtins[] = {

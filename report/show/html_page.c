@@ -234,7 +234,8 @@ __asm__(".section .rodata\n"
 	".incbin \"data/html/page.js\"\n"
 	".byte 0\n"
 	".previous\n");
-extern const char page_css[], page_js[];
+extern const char page_css[] __attribute__((visibility("hidden")));
+extern const char page_js[] __attribute__((visibility("hidden")));
 
 int html_write(const char *dir, const char *title, const char *status,
 	       const char *headline, const struct str *body, struct err *e)

@@ -21,7 +21,9 @@ __asm__(".section .rodata\n"
 	".incbin \"data/xids.txt\"\n"
 	".byte 0\n"
 	".previous\n");
-extern const char xids_text[];
+/* hidden: of two local symbols that are reached by the GOT, the linker of
+ * aarch64 takes one for both */
+extern const char xids_text[] __attribute__((visibility("hidden")));
 
 /** A line of the table. */
 struct row {
@@ -139,7 +141,7 @@ __asm__(".section .rodata\n"
 	".incbin \"data/symptoms.ini\"\n"
 	".byte 0\n"
 	".previous\n");
-extern const char symptoms_text[];
+extern const char symptoms_text[] __attribute__((visibility("hidden")));
 
 bool symptom_lists(const struct str *list, const char *code)
 {
