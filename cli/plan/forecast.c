@@ -383,8 +383,7 @@ void forecast_say(const struct spec *s, const char *probe,
 	}
 	talk("%s: %zu tests%s, about %s%s%s", why, f.cells, gpus,
 	     forecast_time(f.time_s, text, sizeof(text)),
-	     f.here ? "" : " after it starts",
-	     fewer);
+	     f.here ? "" : " after it starts", fewer);
 	/* timeouts are to be expected without a fault */
 	pair_s = plan_pair_s(&f.spec, f.ops);
 	limit_s = (double)plan_task_ns(&f.spec, f.ops) / NS_PER_S;
