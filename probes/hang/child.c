@@ -582,6 +582,8 @@ static void say_far(const struct look *l)
 /* A rank that computes or waits for data for this long is no hang yet; one that
  * begins a step each second has begun one. */
 #define WATCH_NS (2 * NS_PER_S)
+/* ... of it between the first and the last sample of CPU time, at least. */
+#define SAMPLES_NS (NS_PER_S / 2)
 /* All of it: the child is ended a second later. */
 #define LOOK_NS (14 * NS_PER_S)
 /* All questions to RAS together. */
@@ -657,7 +659,8 @@ static void look_at_ranks(struct look *l, bool first)
 static int watch(struct look *l)
 {
 	struct gpu_watch *gpus = calloc(1, sizeof(*gpus));
-	int64_t until = look_within_ns(l, ASK_ALL_NS), begun;
+	int64_t until = look_within_ns(l, ASK_ALL_NS), begun = clock_now_ns();
+	int64_t least;
 	bool ended = false;
 	int rc;
 
@@ -672,7 +675,10 @@ static int watch(struct look *l)
 	l->answers += look_ask(l, until, &l->ras[0]);
 	rc = choose(l);
 	look_at_ranks(l, true);
-	begun = clock_now_ns();
+	/* a rank that does not answer makes RAS wait: that counts, but for what
+	 * CPU times need */
+	least = clock_now_ns() + SAMPLES_NS - WATCH_NS;
+	begun = begun > least ? begun : least;
 	for (int i = 1; i < HANG_LOOKS && rc == 0; i++) {
 		wait_until(begun + WATCH_NS * i / (HANG_LOOKS - 1));
 		if (l->answers == i) {
