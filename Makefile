@@ -263,7 +263,7 @@ check-all: check
 	@$(MAKE) --no-print-directory DEV=1 units
 	@-.ci/deps chromium poppler-utils
 	@-$(MAKE) --no-print-directory deps-release
-	@tests/run ssh unit hang page packaging
+	@tests/run ssh unit hang page packaging image
 	@$(MAKE) --no-print-directory DEV=1 SAN=address,undefined CC=clang \
 		B=build-san units test_libraries test_programs
 	@COMMANDS=all tests/run cli@san copies@san cluster@san jobs@san robust@san \
@@ -302,7 +302,7 @@ deps_release := gcc-aarch64-linux-gnu libc6-dev:arm64 $(addsuffix :arm64, \
 	libuv1-dev libjansson-dev libinih-dev libpopt-dev libsodium-dev \
 	zlib1g-dev libibverbs-dev libcmocka-dev) \
 	qemu-user-static rpm dpkg-dev debhelper fakeroot debootstrap pkgconf \
-	lowdown lintian rpmlint
+	lowdown lintian rpmlint mmdebstrap umoci crun
 deps:
 	@.ci/deps $(deps_build) $(deps_check)
 

@@ -335,6 +335,23 @@ int64_t srun_step_nodes(const struct spec *s)
 	return n;
 }
 
+/** Return true if srun starts the step in an OCI container: Slurm writes its
+ *  environment before that of PMI2 is known, so agents meet by a file. */
+static bool in_oci_container(const struct launch_request *r)
+{
+	struct args words = { 0 };
+	bool in = false;
+
+	args_add_all(&words, r->extra);
+	args_add_srun(&words, r->spec);
+	for (size_t i = 0; i < words.n && !in; i++) {
+		in = strcmp(words.argv[i], "--container") == 0 ||
+		     str_starts(words.argv[i], "--container=");
+	}
+	args_release(&words);
+	return in;
+}
+
 void srun_step_compose(struct srun_step *s, const struct launch_request *r,
 		       const char *name, char *const inherited[])
 {
@@ -343,6 +360,7 @@ void srun_step_compose(struct srun_step *s, const struct launch_request *r,
 	struct component c;
 	bool several;
 
+	s->pmi2 = s->pmi2 && !in_oci_container(r);
 	list_absent(r, &lost);
 	s->line.failed |= !find_places(&s->alloc, r, str_text(&lost), &p);
 	for (size_t i = 0; i < p.n; i++) {

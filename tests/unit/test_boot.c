@@ -29,7 +29,8 @@ static const char *const variables[] = {
 	"SLURM_PROCID", "SLURM_NTASKS", "TORCHELASTIC_RUN_ID",
 	"FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID",
 	"FLUX_JOB_NNODES", "PMIX_RANK", "PMIX_NAMESPACE",
-	"JOB_COMPLETION_INDEX",
+	"JOB_COMPLETION_INDEX", "SLURM_CONTAINER", "SLURM_STEP_NODELIST",
+	"SLURMD_NODENAME",
 };
 
 static int clear_environment(void **state)
@@ -234,6 +235,32 @@ static void contact_goes_there_and_back(void **state)
 	free(text);
 }
 
+/* as "srun --container" of Slurm 22.05 leaves its task */
+static void a_node_has_its_place_in_an_oci_container(void **state)
+{
+	static const char *const words[] = {
+		"GPUCHECK_BOOT=rendezvous", "SLURM_NTASKS=2",
+		"SLURM_CONTAINER=/image", NULL
+	};
+	char list[160], host[128] = "";
+	struct boot b;
+
+	gethostname(host, sizeof(host) - 1);
+	snprintf(list, sizeof(list), "elsewhere,%s", host);
+	clear_environment(state);
+	set(words);
+	assert_int_equal(boot_identify(&b, NULL), -1);
+	setenv("SLURM_STEP_NODELIST", list, 1);
+	assert_int_equal(boot_identify(&b, NULL), 0);
+	assert_int_equal(b.how, BOOT_SLURM);
+	assert_int_equal(b.rank, 1);
+	assert_string_equal(getenv("SLURMD_NODENAME"), host);
+	/* several tasks of one node share their environment */
+	unsetenv("SLURM_PROCID");
+	setenv("SLURM_NTASKS", "4", 1);
+	assert_int_equal(boot_identify(&b, NULL), -1);
+}
+
 static void bad_contacts_are_refused(void **state)
 {
 #define CONTACT(addrs, more) "{\"addrs\": [" addrs "], \"token\": \"" more "}"
@@ -433,6 +460,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(alone_without_any_launcher),
 		TEST(launchers_say_who_we_are),
+		TEST(a_node_has_its_place_in_an_oci_container),
 		TEST(usage_errors),
 		TEST(contact_goes_there_and_back),
 		TEST(bad_contacts_are_refused),

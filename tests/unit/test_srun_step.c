@@ -214,6 +214,18 @@ static void gpus_are_asked_for_by_node(void **state)
 			"--gpu-bind=none --kill-on-bad-exit=0 --no-kill "
 			"--overlap /bin/gpucheck agent /runs/a\n");
 	srun_step_release(&s);
+	/* in a container of Slurm's own, agents do not see PMI2 */
+	STR_COPY(spec.srun_args, "--container=/image");
+	compose(&s, 220508, EVEN, NULL);
+	expect_line(&s, "GPUCHECK_BOOT=rendezvous ");
+	expect_line(&s, " srun --mpi=none ");
+	expect_line(&s, " --container=/image ");
+	srun_step_release(&s);
+	STR_COPY(spec.srun_args, "--container-image=/image");
+	compose(&s, 220508, EVEN, NULL);
+	expect_line(&s, "GPUCHECK_BOOT=pmi2 ");
+	srun_step_release(&s);
+	spec.srun_args[0] = '\0';
 	/* a job without any, and one that nobody knows */
 	compose(&s, 220508, JOB_OF("1", "", NODES_OF("n[1-3]", "")), NULL);
 	expect_line(&s, " --nodes=3 ");

@@ -8,11 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
+#include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "lib/spec/spec.h"
@@ -472,6 +474,33 @@ static int catch_singleton(struct err *e)
 	return 0;
 }
 
+/** Slurm 22.05 writes the environment of an OCI container before its tasks have
+ *  ranks: if each node has one task, set the place of this host in the list of
+ *  nodes. */
+static void set_rank_in_container(void)
+{
+	char host[128] = "", rank[24];
+	size_t n = 0;
+	const char *list = getenv("SLURM_STEP_NODELIST");
+	const char *tasks = getenv(slurm_vars.size);
+	char **names = !getenv(slurm_vars.rank) && getenv("SLURM_CONTAINER") &&
+		       list ? hostlist_expand(list, &n, NULL) : NULL;
+
+	gethostname(host, sizeof(host) - 1);
+	for (size_t i = 0; i < n && tasks && strtoul(tasks, NULL, 10) == n;
+	     i++) {
+		size_t length = strcspn(host, ".");
+
+		if (length == strcspn(names[i], ".") &&
+		    strncmp(host, names[i], length) == 0) {
+			snprintf(rank, sizeof(rank), "%zu", i);
+			setenv(slurm_vars.rank, rank, 1);
+			setenv("SLURMD_NODENAME", names[i], 1);
+		}
+	}
+	hostlist_free(names, n);
+}
+
 /** 1: a task of srun; 0: not; -1 with @e. */
 static int read_slurm(struct boot *b, struct err *e)
 {
@@ -479,6 +508,7 @@ static int read_slurm(struct boot *b, struct err *e)
 
 	*b = (struct boot){ .how = BOOT_PMI2, .local_rank = -1 };
 	if (wants("rendezvous")) {
+		set_rank_in_container();
 		return read_vars(&slurm_vars, b, e);
 	}
 	rc = boot_pmi2_identify(&b->rank, &b->size, e);
