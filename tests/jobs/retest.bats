@@ -69,7 +69,7 @@ line()
 @test "a node is drained, tested while it is cut off, repaired, and used again" {
 	command -v nft || skip "no nft to cut a node off with"
 	cut
-	run_to 1 p2p -N 4 -G 2 --transport=tcp -b 64K -n 5 -o found \
+	run_to 1 p2p -N 4 -G 2 --transport=tcp -b 4M -n 5 -o found \
 		--port-range=41000-41040
 	[ "$(jq -r '.findings[0] | "\(.kind) \(.node)"' \
 		found/verdict.json)" = 'node_network gcn4' ]
@@ -106,7 +106,7 @@ line()
 @test "in an allocation: a node that we have drained gets the line, and no other" {
 	command -v nft || skip "no nft to cut a node off with"
 	cut
-	run_to 1 p2p -N 4 -G 2 --transport=tcp -b 64K -n 5 -o found \
+	run_to 1 p2p -N 4 -G 2 --transport=tcp -b 4M -n 5 -o found \
 		--port-range=41000-41040
 	line drain >drained_by
 	mend
