@@ -271,7 +271,8 @@ check-all: check
 	@CASES=5000 tests/run verdict
 	@tests/run verdict@san
 	@CASES=all tests/run hostile rdma drill golden robust:place \
-		robust:limits robust:history jobs cli:simulated ping:flows
+		robust:limits robust:history jobs cli:simulated ping:flows \
+		cluster:recipes
 	@GRID=all tests/run grid
 	@IMAGE_S=40 tests/run cluster:boot
 	@tests/run lost
@@ -324,7 +325,8 @@ zsh_completion := $(dest)/share/zsh/site-functions/_gpucheck
 doc := $(dest)/share/doc/gpucheck
 share := $(dest)/share/gpucheck
 site := $(share)/site
-site_scripts := $(addprefix data/site/,prolog epilog healthcheck)
+site_scripts := $(addprefix data/site/,prolog epilog healthcheck \
+	every-rank)
 install: $(PROGRAM)
 	install -D -m 755 $(PROGRAM) $(dest)/bin/gpucheck
 	for s in 1 5 7; do \

@@ -110,11 +110,11 @@ report_of_three()
 		print(pod["containers"][0]["command"][2])
 	P
 	python3 pod.py "$root/data/site/kubernetes-job.yaml" >pod
-	sed -i 's/p2p/& --transport=tcp -b 64K -n 2/; s/sleep 1/sleep 0.1/' pod
+	sed -i 's/p2p/& --transport=tcp -b 64K -n 2/' pod
 	mkdir bin
 	ln -s "$GPUCHECK" bin/gpucheck
 	for r in 0 1 2; do
-		RUN=$PWD/run WORLD_SIZE=3 JOB_COMPLETION_INDEX=$r \
+		EVERY=$root/data/site/every-rank RUN=$PWD/run WORLD_SIZE=3 JOB_COMPLETION_INDEX=$r \
 			PATH=$PWD/bin:$PATH unshare --uts bash -c "
 			echo n$r >/proc/sys/kernel/hostname
 			$(<pod)" >out$r 3>&- &
@@ -125,6 +125,26 @@ report_of_three()
 	done
 	grep -qE '^(PASS|WARN)  p2p on 3 nodes' out0
 	[ ! -s out1 ]
+}
+
+@test "mpirun: the same line on each rank, with the exit code of rank 0" {
+	command -v mpirun >/dev/null || skip "no mpirun"
+	mkdir bin
+	ln -s "$GPUCHECK" bin/gpucheck
+	export PATH=$PWD/bin:$PATH
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+	echo 'dead gpu=0:2' >drill
+	status=0
+	mpirun --oversubscribe -np 3 "$root/data/site/every-rank" run p2p \
+		--transport=tcp -b 64K -n 2 --inject=drill >out 2>err 3>&- ||
+		status=$?
+	[ "$status" -eq 1 ]
+	grep -q '^1,.*,ok,' run/results.csv
+	[ "$(jq -r '.findings[0] | .kind, .index' run/verdict.json | xargs)" = \
+		"gpu 2" ]
+	run "$root/data/site/every-rank" other p2p
+	[ "$status" -eq 2 ]
+	[[ $output == *"no launcher has set a rank"* ]]
 }
 
 @test "nodes that share no directory are told where to go" {
