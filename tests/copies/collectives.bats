@@ -181,6 +181,30 @@ finding()
 	grep -q "refused to set GPUCHECK_NCCL_LIB" err1
 }
 
+@test "MSCCL is another library, with the file of its schedule" {
+	# a substitute: the NCCL of this suite, which notes that file
+	cat >msccl.c <<-'C'
+	#include <stdio.h>
+	#include <stdlib.h>
+	const char has[] = "ncclCommInitRank";
+	__attribute__((constructor)) static void note(void)
+	{
+		FILE *f = fopen(NOTES, "a");
+		fprintf(f, "%s\n", getenv("MSCCL_XML_FILES"));
+		fclose(f);
+	}
+	C
+	"${CC:-cc}" -shared -fPIC -Wl,--no-as-needed -o msccl.so msccl.c \
+		-DNOTES="\"$PWD/schedules\"" "$fake_nccl"
+	group 0 allreduce -b 1K -n 2 --variant=nccl: \
+		--variant="msccl:GPUCHECK_NCCL_LIB=$PWD/msccl.so,MSCCL_XML_FILES=/a.xml"
+	[ "$(column variant)" = "2 msccl 2 nccl" ]
+	grep -qx /a.xml schedules
+	MSCCL_XML_FILES=/b.xml group 0 allreduce -b 1K -n 2 \
+		--nccl-lib="$PWD/msccl.so"
+	grep -qx /b.xml schedules
+}
+
 @test "every variant has workers of its own" {
 	group 0 allreduce -b 1K -n 2 --env NCCL_PROTO=LL,Simple --algo=Ring
 	[ "$(column proto)" = "2 LL 2 Simple" ]
