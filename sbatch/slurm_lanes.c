@@ -215,7 +215,7 @@ int slurm_parse_lane_nodes(const struct slurm_lane_ask *ask, const char *text,
 		for (size_t i = 0; i < out->n && !known; i++) {
 			known = strcmp(out->list[i].name, name) == 0;
 		}
-		if (known || out->n > SLURM_LANE_NODES) {
+		if (known || out->n > SPEC_MAX_NODES) {
 			continue;
 		}
 		more = realloc(out->list, (out->n + 1) * sizeof(*more));
@@ -282,9 +282,9 @@ int slurm_lane_nodes(const struct spec *s, char *const extra[],
 					     0)) {
 		rc = err_set(e, ENOMEM, "no memory for the nodes");
 	}
-	if (rc == 0 && out->n > SLURM_LANE_NODES) {
-		rc = err_set(e, 0, "all pairs of more than %d nodes are too "
-			     "many jobs", SLURM_LANE_NODES);
+	if (rc == 0 && out->n > SPEC_MAX_NODES) {
+		rc = err_set(e, 0, "Slurm has more than %d such nodes",
+			     SPEC_MAX_NODES);
 		err_hint(e, "--nodelist names fewer");
 	}
 	str_release(&said);

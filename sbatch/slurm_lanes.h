@@ -54,8 +54,6 @@ int64_t slurm_jobs_left(char *const extra[]);
 
 /* ---- nodes --------------------------------------------------------------- */
 
-#define SLURM_LANE_NODES 1024	/* of more not all pairs are measured */
-
 /** "sinfo": a line a node and partition. */
 #define SLURM_LANES_SINFO \
 	"sinfo --all --noheader --Node --format=%N|%P|%T|%f|%E"

@@ -345,6 +345,8 @@ static int choose_nodes(const struct spec *s, struct jobs_ask *a, struct err *e)
 	return 0;
 }
 
+#define MOST_NODES 1024	/* of more not all pairs are measured */
+
 /** Plan the jobs; an exit code, with @e unless CODE_HEALTHY. */
 static int prepare(const struct session *s, struct probe_start *t,
 		   struct jobs_ask *a, struct err *e)
@@ -359,6 +361,12 @@ static int prepare(const struct session *s, struct probe_start *t,
 	if (slurm_lane_nodes(&s->spec, s->extra, &a->nodes, e) < 0) {
 		/* too many, or Slurm does not answer */
 		return a->nodes.n > 0 ? CODE_USAGE : CODE_UNABLE;
+	}
+	if (a->nodes.n > MOST_NODES) {
+		err_set(e, 0, "all pairs of more than %d nodes are too many "
+			"jobs", MOST_NODES);
+		err_hint(e, "--nodelist names fewer");
+		return CODE_USAGE;
 	}
 	if (choose_nodes(&s->spec, a, e) < 0) {
 		return CODE_USAGE;

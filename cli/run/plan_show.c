@@ -564,8 +564,8 @@ struct stale {
 	struct coverage c;
 	struct slurm_lane_nodes slurm;
 	char **names;		/* NULL: those of the history */
-	bool *idle;		/* of each node of c, as Slurm says; NULL: not
-				 * known */
+	bool *idle;		/* of each node of c, as Slurm says; without
+				 * Slurm, all but those of --exclude */
 	size_t n_names, n_idle, k;
 	char dir[PATH_MAX];	/* of the history */
 };
@@ -592,13 +592,17 @@ static const struct field stale_fields[] = {
 static int stale_read(const struct session *s, struct stale *t, struct err *e)
 {
 	const char *list = s->spec.nodelist;
-	const bool slurm = slurm_lane_nodes(&s->spec, s->extra, &t->slurm,
-					    NULL) == 0 && t->slurm.n > 0;
+	const bool here = launch_child_need("sinfo", NULL) == 0;
+	const bool slurm = here && slurm_lane_nodes(&s->spec, s->extra,
+						    &t->slurm, e) == 0;
 
 	if (slurm) {
-		t->names = calloc(t->slurm.n, sizeof(*t->names));
+		t->names = calloc(t->slurm.n + 1, sizeof(*t->names));
 	} else if (list[0]) {
+		*e = (struct err){ 0 };
 		t->names = hostlist_expand(list, &t->n_names, e);
+	} else if (here) {
+		return CODE_UNABLE;
 	}
 	for (size_t i = 0; slurm && t->names && i < t->slurm.n; i++) {
 		if (!slurm_lane_is_down(t->slurm.list[i].state)) {
@@ -614,14 +618,16 @@ static int stale_read(const struct session *s, struct stale *t, struct err *e)
 			  e) < 0) {
 		return CODE_UNABLE;
 	}
-	t->idle = slurm ? calloc(t->c.n + 1, sizeof(*t->idle)) : NULL;
-	t->n_idle = t->idle ? 0 : t->c.n;
+	t->idle = calloc(t->c.n + 1, sizeof(*t->idle));
 	for (size_t i = 0; t->idle && i < t->c.n; i++) {
-		for (size_t k = 0; k < t->slurm.n && !t->idle[i]; k++) {
+		const char *name = t->c.names[i];
+
+		t->idle[i] = !slurm && !spec_leaves_out(&s->spec, name);
+		for (size_t k = 0; slurm && k < t->slurm.n && !t->idle[i];
+		     k++) {
 			t->idle[i] = str_starts(t->slurm.list[k].state,
 						"idle") &&
-				     strcmp(t->slurm.list[k].name,
-					    t->c.names[i]) == 0;
+				     strcmp(t->slurm.list[k].name, name) == 0;
 		}
 		t->n_idle += t->idle[i];
 	}
@@ -637,7 +643,8 @@ static void stale_words(const struct stale *t, int64_t now_s, struct str *out)
 		 "the longest time\nhistory: %s\n\n", t->dir);
 	str_addf(&note, "%s of them are idle", UNITS_COUNT(t->n_idle));
 	add_count(out, "nodes", (int64_t)t->c.n,
-		  t->idle ? str_text(&note) : "Slurm was not asked");
+		  t->slurm.n > 0 ? str_text(&note) :
+				   "without Slurm, taken as idle");
 	str_reset(&note);
 	str_addf(&note, "%s never tested", UNITS_COUNT(t->c.never));
 	if (t->c.oldest_utc) {

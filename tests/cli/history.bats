@@ -13,15 +13,21 @@ header()
 		END { print substr(line, 2) }'
 }
 
+# begin DAY: its $id and $start
+begin()
+{
+	mkdir -p past
+	id=$(printf %08x "$1")
+	start=$(date -u -d "2026-01-01 $1 days" +%Y-%m-%dT09:15:02.000Z)
+	[ -e past/history-7.csv ] || header >past/history-7.csv
+}
+
 # add DAY STATUS NIC CODE: a run of n1, with a finding of its NIC if CODE
 # is not empty, is added to past/history-7.csv.
 add()
 {
 	local id start
-	mkdir -p past
-	id=$(printf %08x "$1")
-	start=$(date -u -d "2026-01-01 $1 days" +%Y-%m-%dT09:15:02.000Z)
-	[ -e past/history-7.csv ] || header >past/history-7.csv
+	begin "$1"
 	cat >>past/history-7.csv <<-EOT
 	run,$id,p2p,,$2,$start,,0,0,nccl,nic,67108864,2,1,45,,,,,,,,,,,,,,,,.
 	node,$id,,,tested,,,,,,,,,,,,,,n1,45,,$3,,,,,,,,,.
@@ -295,10 +301,7 @@ field()
 pairs()
 {
 	local id start
-	mkdir -p past
-	id=$(printf %08x "$1")
-	start=$(date -u -d "2026-01-01 $1 days" +%Y-%m-%dT09:15:02.000Z)
-	[ -e past/history-7.csv ] || header >past/history-7.csv
+	begin "$1"
 	cat >>past/history-7.csv <<-EOT
 	run,$id,p2p,,pass,$start,,0,0,nccl,nic,67108864,2,2,45,,,,,,,,,,,,,,,,.
 	node,$id,,,tested,,,,,,,,,,,,,,$2,45,,,,,,,,,,,.
@@ -333,6 +336,12 @@ pairs()
 	PATH=$PWD:$PATH run_p p2p -N 2 --stale --history=past --dry-run \
 		--launcher=sbatch
 	grep -q "submitted with: .*--nodelist=n\[0,2\]" <<<"$output"
+	printf '#!/bin/sh\nexit 1\n' >sinfo
+	PATH=$PWD:$PATH run_p plan p2p -N 2 --stale --history=past
+	[ "$status" -eq 3 ]
+	PATH=$PWD:$PATH run_p plan p2p -N 2 --stale --history=past --json \
+		--nodelist='n[0-3]' -x n0
+	[ "$(jq -c '[.idle, .nodelist]' <<<"$output")" = '[3,"n1,n2"]' ]
 	run_p plan p2p --stale
 	fails 2 'at least -N 2'
 	run_p p2p --local=2x2 --transport=sim --stale
