@@ -283,10 +283,15 @@ static void drop(struct redact *r, struct at *t, size_t n, struct str *out)
 	r->removed++;
 }
 
+static json_t *alias_of(const struct redact *r, const char *name)
+{
+	return json_object_get(r->names, name);
+}
+
 /* ---- identifiers --------------------------------------------------------- */
 
-/** Replace the @n bytes, at most 16, of an identifier by bytes that only the
- *  key can tell; the first one says "locally administered". */
+/** Replace the @n bytes (at most 16) of an identifier by a keyed hash; the
+ *  first byte becomes 02, "locally administered". */
 static void stand_in(const struct redact *r, unsigned char *bytes, size_t n)
 {
 	unsigned char got[crypto_shorthash_BYTES], from[17];
@@ -361,8 +366,9 @@ static void stand_in_v6(const struct redact *r, unsigned char *ip)
 	}
 }
 
-/** An IP address at t->i as @ip; its length, or 0. */
-static size_t find_ip(const struct at *t, struct ip_addr *ip)
+/** An IP address at t->i as @ip; its length, or 0.  A version is none. */
+static size_t find_ip(const struct redact *r, const struct at *t,
+		      struct ip_addr *ip)
 {
 	const bool v4 = is_one(t, t->i + span(t, t->i, DIGITS), ".");
 	size_t n = span(t, t->i, v4 ? DIGITS "." : HEX ":.");
@@ -374,14 +380,16 @@ static size_t find_ip(const struct at *t, struct ip_addr *ip)
 			  !is_one(t, t->i + n - 2, ":")))) {
 		n--;
 	}
-	/* part of a longer version number, or of a word */
+	/* part of a longer version number ("23.10-1.1.9.0"), or of a word */
 	if (n < 3 || n >= sizeof(text) || is_one(t, t->i + n, ALPHA DIGITS) ||
-	    (t->i > 0 && is_one(t, t->i - 1, ".:"))) {
+	    (t->i > 0 && is_one(t, t->i - 1, ".:")) ||
+	    (v4 && t->i > 1 && is_one(t, t->i - 1, "-") &&
+	     is_one(t, t->i - 2, DIGITS))) {
 		return 0;
 	}
 	memcpy(text, t->text + t->i, n);
 	text[n] = '\0';
-	return ip_parse(text, ip, NULL) == 0 ? n : 0;
+	return !alias_of(r, text) && ip_parse(text, ip, NULL) == 0 ? n : 0;
 }
 
 /** Forms of identifiers; # is a hexadecimal digit. */
@@ -453,7 +461,7 @@ static size_t replace_id(struct redact *r, const struct at *t, struct str *out)
 						      t->text[t->i + i]) ?
 						      toupper(c) : c));
 		}
-	} else if ((n = find_ip(t, &ip)) > 0) {
+	} else if ((n = find_ip(r, t, &ip)) > 0) {
 		if (ip.family == AF_INET) {
 			stand_in_v4(r, ip.bytes);
 		} else {
@@ -490,11 +498,6 @@ void redact_release(struct redact *r)
 {
 	json_decref(r->names);
 	*r = (struct redact){ 0 };
-}
-
-static json_t *alias_of(const struct redact *r, const char *name)
-{
-	return json_object_get(r->names, name);
 }
 
 void redact_add(struct redact *r, enum redact_kind kind, const char *name)
@@ -548,6 +551,12 @@ void redact_learn(struct redact *r, const char *name, const char *value)
 	char word[NAME_MOST + 1];
 	size_t n = strspn(value, WORD ".");
 
+	if (r->names && (strcasestr(name, "version") ||
+			 strcmp(name, "libibverbs") == 0)) {
+		/* "1.14.44.0" is its own substitute */
+		json_object_set_new(r->names, value, json_string(value));
+		return;
+	}
 	if (strcasestr(name, "serial")) {
 		/* not "N/A", and not a word of a sentence */
 		if (n >= 6 && n == strlen(value) && strpbrk(value, DIGITS)) {
@@ -600,15 +609,21 @@ static size_t find_name(struct redact *r, const struct at *t,
 {
 	size_t n = span(t, t->i, WORD "."), more;
 	char name[NAME_MOST + 1];
-	const char *dot;
+	const char *dot, *domain;
 
 	if (n > NAME_MOST) {
 		n = NAME_MOST;
 	}
+	/* the end of a sentence */
+	while (n > 0 && t->text[t->i + n - 1] == '.') {
+		n--;
+	}
 	memcpy(name, t->text + t->i, n);
 	name[n] = '\0';
 	dot = strchr(name, '.');
-	if (dot && dot > name && alias_of(r, dot + 1)) {
+	domain = dot && dot > name ?
+			 json_string_value(alias_of(r, dot + 1)) : NULL;
+	if (domain && str_starts(domain, kind_words[REDACT_SITE])) {
 		redact_add(r, REDACT_HOST, name);
 	}
 	for (; n > 0; n--) {	/* the longest one */

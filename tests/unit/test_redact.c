@@ -220,6 +220,14 @@ static void values_name_things(void **state)
 	check(&r, "MT2245X01234; Serial Number : 1654321098765; serial: all 9",
 	      "serial1; Serial Number : serial2; serial: all 9");
 	check(&r, "1654321098765", "serial2");
+	/* the end of a sentence is none of a name */
+	check(&r, "see gpu9.hpc.example. log.alice", "see node4. "
+	      "log.user1");
+	check(&r, "log", "log");
+	/* a version is no address */
+	redact_learn(&r, "libibverbs", "1.14.44.0");
+	check(&r, "1.14.44.0 MLNX_OFED_LINUX-23.10-1.1.9.0",
+	      "1.14.44.0 MLNX_OFED_LINUX-23.10-1.1.9.0");
 	redact_release(&r);
 }
 
