@@ -118,10 +118,7 @@ static void show(const struct session *s, const struct asked *a)
 	};
 	json_t *json;
 
-	if (s->spec.coverage && !s->spec.json && !s->spec.csv) {
-		coverage_words(&a->c, time(NULL), &w);
-		screen_print(&text, stdout);
-	} else if (s->spec.json) {
+	if (s->spec.json) {
 		json = s->spec.coverage ? coverage_json(&a->c) :
 					  history_json(&a->h);
 		json_print(json, stdout,
@@ -136,7 +133,12 @@ static void show(const struct session *s, const struct asked *a)
 		}
 		fputs(str_text(&text), stdout);
 	} else if (!s->spec.quiet) {
-		history_words(&a->h, &w);
+		if (s->spec.coverage) {
+			coverage_words(&a->c, a->runs.left_out, time(NULL),
+				       &w);
+		} else {
+			history_words(&a->h, &w);
+		}
 		screen_print(&text, stdout);
 	}
 	str_release(&text);

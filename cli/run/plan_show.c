@@ -657,16 +657,17 @@ static void stale_words(const struct stale *t, int64_t now_s, struct str *out)
 		 UNITS_COUNT(t->c.next_first));
 	add_count(out, "next job", (int64_t)t->k, str_text(&note));
 	str_reset(&note);
-	str_addf(&note, "jobs of %zu nodes retest all pairs (no fewer than "
-		 "%zu)", t->k, t->c.nights_least);
+	str_addf(&note, "with a job of %zu nodes each test every pair again "
+		 "(at least %zu)", t->k, t->c.nights_least);
 	add_count(out, "nights", (int64_t)t->c.nights, str_text(&note));
 	if (t->c.until_tested > 0) {
 		add_count(out, "", (int64_t)t->c.until_tested,
-			  "until each pair has been tested once");
+			  "until no pair is untested");
 	}
-	str_addf(out, "\n  --nodelist=%s\n\nThe same command without "
-		 "\"plan\" tests these nodes, and adds to the history.\n",
-		 str_text(&nodes));
+	str_add(out, "\n  --nodelist=");
+	str_add_quoted(out, str_text(&nodes));
+	str_add(out, "\n\nThe same command without \"plan\" tests these "
+		"nodes, and adds to the history.\n");
 	str_release(&note);
 	str_release(&nodes);
 }

@@ -295,7 +295,8 @@ static void add_map(const struct coverage *c, int64_t now_s,
 	const size_t group = (c->n + room - 1) / room;
 
 	str_add(w->out, "\nWeeks since the last test of a pair: 9 = 9 or more, "
-			"! = never tested\n");
+			"! = never tested\n(columns: the same nodes in the same "
+			"order)\n");
 	if (group > 1) {
 		str_addf(w->out, "Each mark is the worst of %zu x %zu pairs\n",
 			 group, group);
@@ -317,7 +318,7 @@ static void add_map(const struct coverage *c, int64_t now_s,
 	}
 }
 
-void coverage_words(const struct coverage *c, int64_t now_s,
+void coverage_words(const struct coverage *c, size_t left_out, int64_t now_s,
 		    const struct wrap *w)
 {
 	struct str line = STR_INIT;
@@ -335,6 +336,7 @@ void coverage_words(const struct coverage *c, int64_t now_s,
 			 (now_s - c->oldest_s) / DAY_S, c->old_node,
 			 c->old_peer);
 	}
+	history_say_left_out(left_out, &line);
 	wrap_text(w, 0, str_text(&line));
 	if (c->pairs > 0) {
 		add_map(c, now_s, w);

@@ -276,6 +276,8 @@ bool history_tells(const struct history_part *p);
 const char *history_pattern(const struct history_part *p,
 			    char buf[HISTORY_LAST + 1]);
 
+/** Append how many drills and simulated runs do not count; none: nothing. */
+void history_say_left_out(size_t n, struct str *out);
 /** For a screen of @w. */
 void history_words(const struct history *h, const struct wrap *w);
 /** All of it; NULL without memory. */
@@ -337,8 +339,9 @@ int coverage_make(const struct summary *runs, size_t n_runs,
 		  struct err *e);
 void coverage_release(struct coverage *c);
 
-/** Count, map and gaps for a screen of @w, at the time @now_s since 1970. */
-void coverage_words(const struct coverage *c, int64_t now_s,
+/** Count, map and gaps for a screen of @w, at the time @now_s since 1970;
+ *  @left_out runs do not count. */
+void coverage_words(const struct coverage *c, size_t left_out, int64_t now_s,
 		    const struct wrap *w);
 /** NULL without memory. */
 json_t *coverage_json(const struct coverage *c);

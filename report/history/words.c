@@ -208,12 +208,7 @@ static void add_head(const struct history *h, const struct wrap *w)
 			 date_of(h->runs[0].started_utc, first),
 			 date_of(h->runs[h->n_runs - 1].started_utc, last));
 	}
-	if (h->left_out > 0) {
-		str_addf(&line, "; %zu drill%s or model run%s not counted "
-			 "(--drills counts them)", h->left_out,
-			 h->left_out == 1 ? "" : "s",
-			 h->left_out == 1 ? "" : "s");
-	}
+	history_say_left_out(h->left_out, &line);
 	if (h->no_result > 0) {
 		str_addf(&line, "; %zu without a result", h->no_result);
 	}
@@ -361,6 +356,15 @@ static void add_table(const struct history *h, const struct wrap *w)
 	} else if (shown > 0) {
 		str_add(w->out, "last runs: . good, w warning, x fault; trend: "
 				"of the level, and of how many runs\n");
+	}
+}
+
+void history_say_left_out(size_t n, struct str *out)
+{
+	if (n > 0) {
+		str_addf(out, "; %zu drill%s or simulated run%s not counted "
+			 "(--drills counts them)", n, n == 1 ? "" : "s",
+			 n == 1 ? "" : "s");
 	}
 }
 

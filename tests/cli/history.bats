@@ -122,7 +122,7 @@ field()
 	[ "$status" -eq 1 ]
 	run_p history --history=past
 	[ "$status" -eq 0 ]
-	grep -q 'No run that counts .* 2 drills or model runs' <<<"$output"
+	grep -q 'No run that counts .* 2 drills or simulated runs' <<<"$output"
 	run_p history --history=past --drills --json
 	jq -e '.runs == 2 and .left_out == 0 and
 		([.parts[] | select(.failed > 0) | .part] == ["n1 GPU 1"])' \

@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		h.verbose = true;
 		history_words(&h, &w);
 		if (coverage_make(r.runs, r.n, NULL, 0, &c, &e) == 0) {
-			coverage_words(&c, 1800000000, &w);
+			coverage_words(&c, 0, 1800000000, &w);
 			json_decref(coverage_json(&c));
 			coverage_csv(&c, &text);
 		}

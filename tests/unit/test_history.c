@@ -490,7 +490,7 @@ static void the_words_fit_80_columns(void **state)
 						"last 40 runs"));
 	assert_non_null(strstr(str_text(&text), "-4.0 %"));
 	assert_non_null(strstr(str_text(&text), "lemon: n1 failed in 3"));
-	assert_non_null(strstr(str_text(&text), "2 drills or model runs"));
+	assert_non_null(strstr(str_text(&text), "2 drills or simulated runs"));
 	for (next = text.data; (line = strsep(&next, "\n"));) {
 		if (strlen(line) > 80) {
 			fail_msg("%zu columns: %s", strlen(line), line);
@@ -652,7 +652,7 @@ static void the_last_test_of_each_pair_is_known(void **state)
 	assert_string_equal(c.gaps[0].node, "n4");
 	assert_string_equal(c.gaps[0].with, "n[0-3]");
 	now_s = c.oldest_s + 15 * 24 * 3600;
-	coverage_words(&c, now_s, &w);
+	coverage_words(&c, 0, now_s, &w);
 	assert_non_null(strstr(str_text(&text), "\nn0                121!\n"));
 	assert_non_null(strstr(str_text(&text), "\nn1               1 !!!\n"));
 	/* n0 alone was tested with others */
