@@ -79,7 +79,7 @@ static void take_line(void *user, int64_t us, const char *text)
 static void say_log(const char *root, int64_t since_us, int64_t deadline_ns)
 {
 	struct log log = { .since_us = since_us,
-			   .now_us = kernel_log_now_us("") };
+			   .now_us = kernel_log_now_us(root) };
 	const char *source = kernel_log_read(root, deadline_ns, take_line,
 					     &log);
 

@@ -138,7 +138,7 @@ static void add_interfaces(const struct spec *s, json_t *facts)
 	free(list);
 }
 
-/** NCCL's values unless it is told others. */
+/** NCCL's values since 2.23, unless it is told others. */
 #define IB_TIMEOUT 20
 #define IB_RETRIES 7
 
@@ -147,7 +147,7 @@ static void add_interfaces(const struct spec *s, json_t *facts)
 static void add_links_away(const struct spec *s, json_t *facts)
 {
 	int64_t timeout = IB_TIMEOUT, retries = IB_RETRIES;
-	const char *source = "default";
+	const char *source = "default of NCCL 2.23";
 	json_t *conf;
 
 	link_away_facts(s->sysroot, clock_now_ns() + NS_PER_S, facts);
@@ -156,10 +156,12 @@ static void add_links_away(const struct spec *s, json_t *facts)
 	}
 	conf = nccl_conf_read(s->sysroot, 0);
 	nccl_conf_int(conf, "NCCL_IB_RETRY_CNT", 1, 7, &retries, &source);
-	nccl_conf_int(conf, "NCCL_IB_TIMEOUT", 1, 31, &timeout, &source);
-	facts_addf(facts, "node", SELF_IB_WINDOW, "s", source, "%.1f",
-		   4.096e-6 * (double)(INT64_C(1) << timeout) *
-			   (double)retries);
+	nccl_conf_int(conf, "NCCL_IB_TIMEOUT", 0, 31, &timeout, &source);
+	if (timeout > 0) {	/* else it waits for ever */
+		facts_addf(facts, "node", SELF_IB_WINDOW, "s", source, "%.1f",
+			   4.096e-6 * (double)(INT64_C(1) << timeout) *
+				   (double)retries);
+	}
 	json_decref(conf);
 }
 

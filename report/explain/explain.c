@@ -497,8 +497,8 @@ void explain_feed(struct explain *x, const char *text, size_t len)
 
 	x->text = x->counted = text;
 	x->end = text + len;
-	/* symptom_match_any() goes on where the first one is, so that most of a
-	 * line is scanned once */
+	/* symptom_match_any() continues at the text that was found, so only the
+	 * rest of the line is scanned a second time */
 	while (x->symptoms->n_matches &&
 	       (p = literals_find(l, text, p, x->end, NULL, NULL))) {
 		const struct symptom *s;

@@ -2,6 +2,7 @@
 #include "report/explain/explain.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <time.h>
 
@@ -148,6 +149,7 @@ static void add_met(const struct explain *x, const struct wrap *w,
 {
 	const enum symptom_effect effect = m->symptom->effect;
 	struct str about = STR_INIT;
+	char logs[PATH_MAX], *slash;
 
 	str_addf(w->out, "\n%2zu. ", number);
 	if (w->color) {
@@ -187,7 +189,15 @@ static void add_met(const struct explain *x, const struct wrap *w,
 			return;
 		}
 	}
-	add_meaning(w, m->symptom, &m->about, file_of(x, m));
+	/* of several logs, those of the other ranks as well */
+	snprintf(logs, sizeof(logs), "%s", file_of(x, m));
+	slash = strrchr(logs, '/');
+	if (x->n_files > 1 && slash && slash > logs) {
+		*slash = '\0';
+	} else if (x->n_files > 1) {
+		str_copy(logs, sizeof(logs), slash ? "/" : ".");
+	}
+	add_meaning(w, m->symptom, &m->about, logs);
 }
 
 /** Add the rank that the others wait for. */

@@ -641,17 +641,24 @@ int diagnose_index(const struct run *run, const struct diagnose_step *s,
 	return r->nic;
 }
 
+bool diagnose_is_first(const struct run *run, size_t i)
+{
+	const struct diagnose_row *r = &run->diagnose[i];
+	size_t k = 0;
+
+	while (run->diagnose[k].src_rank != r->src_rank ||
+	       run->diagnose[k].dst_rank != r->dst_rank) {
+		k++;
+	}
+	return k == i && diagnose_top(run) != NULL;
+}
+
 bool diagnose_is_slow(const struct run *run, size_t i)
 {
 	const struct diagnose_row *r = &run->diagnose[i];
-	bool first = true;
 
-	for (size_t k = 0; k < i; k++) {
-		first = first && (run->diagnose[k].src_rank != r->src_rank ||
-				  run->diagnose[k].dst_rank != r->dst_rank);
-	}
-	return first && class_of(run, (int)r->src_rank, (int)r->dst_rank) ==
-				CELL_SLOW;
+	return diagnose_is_first(run, i) &&
+	       class_of(run, (int)r->src_rank, (int)r->dst_rank) == CELL_SLOW;
 }
 
 const struct diagnose_row *diagnose_rates(const struct run *run,

@@ -157,7 +157,10 @@ int diagnose_read(const char *dir, const struct run *run,
  *  otherwise the knob was not tried. */
 bool diagnose_was_set(const char *dir, const struct diagnose_step *s);
 
-/** Return true if row @i of run->diagnose is the first one of a slow pair. */
+/** Return true if row @i of run->diagnose is the first one of its pair, in a
+ *  run whose transport has layers. */
+bool diagnose_is_first(const struct run *run, size_t i);
+/** ... and that pair is slow. */
 bool diagnose_is_slow(const struct run *run, size_t i);
 
 enum { DIAGNOSE_OWN, DIAGNOSE_GOOD, DIAGNOSE_LINK, DIAGNOSE_RATES };

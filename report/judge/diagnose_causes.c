@@ -70,7 +70,7 @@ static const struct {
 };
 
 /** Return the value that @f could or should have. */
-static double most_of(const struct run *run, size_t c, const struct fact_row *f)
+static double most_of(const struct run *run, const struct fact_row *f)
 {
 	char name[64];
 	double most;
@@ -81,9 +81,9 @@ static double most_of(const struct run *run, size_t c, const struct fact_row *f)
 		return most;
 	}
 	run_foreach_fact (run, other) {
+		/* ports of one name are alike: others may be for storage */
 		if (strcmp(other->fact, f->fact) == 0 &&
-		    (causes[c].of != OF_INTERFACE ||
-		     strcmp(other->scope, f->scope) == 0)) {
+		    strcmp(other->scope, f->scope) == 0) {
 			most = fmax(most, strtod(other->value, NULL));
 		}
 	}
@@ -114,7 +114,7 @@ static const struct fact_row *fact_at(const struct run *run, size_t c, int rank)
 		     (of == OF_NIC && (str_names_meet(r->nic_name, f->scope) ||
 				       str_names_meet(r->nic_name, nic)))) &&
 		    (causes[c].is ? str_names_meet(causes[c].is, word)
-				  : value > 0 && value < most_of(run, c, f))) {
+				  : value > 0 && value < most_of(run, f))) {
 			return f;
 		}
 	}
@@ -150,6 +150,8 @@ static bool shows(const struct run *run, size_t c, int src, int dst,
 				 causes[c].of == OF_NODE ? "" : " ",
 				 causes[c].of == OF_NODE ? "" : f->scope);
 		} else if (causes[c].of == OF_SHARED_NIC && sharing > 1 &&
+			   run->ranks[src].node != run->ranks[dst].node &&
+			   run->nodes[r->node].nics > 0 &&
 			   strcmp(run->schedule, "parallel") == 0) {
 			str_addf(out, "%sNIC %d of %s", shown ? ", " : " (",
 				 r->nic, run->nodes[r->node].name);
@@ -191,6 +193,7 @@ size_t diagnose_causes(const struct run *run, int src, int dst, struct str *out,
 {
 	const struct diagnose_row *good =
 		diagnose_good(run, diagnose_top(run), src, dst);
+	const size_t from = out->len;
 	size_t n = 0;
 
 	for (size_t c = 0;
@@ -201,9 +204,17 @@ size_t diagnose_causes(const struct run *run, int src, int dst, struct str *out,
 		if (fits(run, c, src, dst) && shows(run, c, src, dst, &where) &&
 		    !(good && shows(run, c, (int)good->src_rank,
 				    (int)good->dst_rank, &other))) {
-			str_addf(out, "%s%s%s", n ? "; " : "", causes[c].says,
-				 str_text(&where));
-			codes[n++] = causes[c].code;
+			bool known = false;
+
+			str_addf(out, "%s%s%s", out->len > from ? "; " : "",
+				 causes[c].says, str_text(&where));
+			for (size_t k = 0; k < n; k++) {
+				known = known ||
+					strcmp(codes[k], causes[c].code) == 0;
+			}
+			if (!known) {
+				codes[n++] = causes[c].code;
+			}
 		}
 		out->failed |= where.failed || other.failed;
 		str_release(&where);

@@ -422,19 +422,14 @@ static void tell_pair(struct layers *l)
 
 void diagnose_tell(const struct run *run, struct verdict *v)
 {
-	for (size_t i = 0; diagnose_top(run) && i < run->n_diagnose; i++) {
+	for (size_t i = 0; i < run->n_diagnose; i++) {
 		const struct diagnose_row *r = &run->diagnose[i];
 		struct layers l = { .run = run, .src = (int)r->src_rank,
 				    .dst = (int)r->dst_rank };
-		size_t k = 0;
 
-		/* only the first row of a pair */
-		while (run->diagnose[k].src_rank != r->src_rank ||
-		       run->diagnose[k].dst_rank != r->dst_rank) {
-			k++;
-		}
-		l.finding = k == i ? diagnose_finding(run, v, l.src, l.dst) :
-				     NULL;
+		l.finding = diagnose_is_first(run, i) ?
+				    diagnose_finding(run, v, l.src, l.dst) :
+				    NULL;
 		if (l.finding) {
 			tell_pair(&l);
 		}

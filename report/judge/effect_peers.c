@@ -274,12 +274,12 @@ int effect_find_nvlinks(struct effect_work *w, double z)
 
 /* ---- effect peers -------------------------------------------------------- */
 
-/** Minimum partners with known values; of GPUs inside a node, which have few
- *  tests, also the minimum of all. */
+/** Minimum number of partners with known values.  GPUs inside a node have few
+ *  tests and need LEAST_INSIDE_PARTNERS. */
 #define LEAST_SOUND 2
 #define LEAST_INSIDE_PARTNERS 3
-/** The usual error of means of two partners is a median of differences, which
- *  is smaller than the deviation by this factor. */
+/** With two partners the usual error is a MAD; this factor turns it into a
+ *  standard deviation. */
 #define OF_TWO 1.4826
 /** A part of its partner nodes that is trimmed at either end. */
 #define TRIM 0.25

@@ -14,8 +14,8 @@
 /** Minimum distance of two levels, as a logarithm (12 %), and in standard
  *  deviations of the medians of one level. */
 #define LEAST_GAP 0.12
-/** Minimum of it for groups of nodes that may be leaf switches (20 %), and for
- *  a single slow unit, which may be alone behind one. */
+/** Minimum gap between groups of nodes that may be leaf switches (20 %), also
+ *  for a single slow node, which may be the only one on its leaf. */
 #define LEAST_LEAF_GAP 0.223
 /** Percentage of the tests of a path class that may be slow without a finding:
  *  flows that meet, and pairs that are slow by chance. */

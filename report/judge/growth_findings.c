@@ -201,14 +201,12 @@ static struct part part_of_fact(const struct run *run, const struct fact_row *f,
 	return p;
 }
 
-/** FEC corrects some bits on every fast link, and how many depends on the kind
- *  of cable and transceiver. */
+/** Every fast link has bits that FEC corrects.  Their number depends on the
+ *  cable and the transceiver. */
 #define FEC_FACT  "rx_corrected_bits_phy"
 #define FEC_PORTS 4
-/** As a single slow pair: beyond so many deviations of its like. */
-#define FEC_MADS  5
-/** Share of wrong bits that IEEE 802.3by lets the weakest FEC (BASE-R) correct:
- *  fewer are not a fault, however few the like ports have. */
+/** Share of wrong bits up to which a link is well, however few the like ports
+ *  have.  By choice: RS(544,514) of IEEE 802.3bs is made for about 2.4e-4. */
 #define FEC_FREE  1e-8
 
 /** A port with FEC. */
@@ -229,13 +227,16 @@ static int by_scope(const void *a, const void *b)
 	return order ? order : strcmp(x->scope, y->scope);
 }
 
-/** Order ports by board and FEC. */
+/** Order ports by board, FEC and rate: with RS, a rate from 200 Gb/s has
+ *  another code and modulation. */
 static int by_like(const void *a, const void *b)
 {
 	const struct fec_port *x = a, *y = b;
-	const int order = strcmp(x->board, y->board);
+	int order = strcmp(x->board, y->board);
 
-	return order ? order : strcmp(x->fec, y->fec);
+	order = order ? order : strcmp(x->fec, y->fec);
+	return order ? order : (x->rate_Gb_s > y->rate_Gb_s) -
+			       (x->rate_Gb_s < y->rate_Gb_s);
 }
 
 static void add_quality(const struct run *run, const struct fec_port *port,
@@ -253,8 +254,8 @@ static void add_quality(const struct run *run, const struct fec_port *port,
 	to = finding_add(v, p, "link_quality");
 	to->cells = part_tests(run, &p, NULL);
 	finding_say(to, "%s: FEC corrected %.3g bits during the run, %.3g on "
-		    "most of the %zu ports like it: a cable or transceiver is "
-		    "going bad", port->of->scope, port->bits, usual, n);
+		    "most of the %zu ports like it: a cable or transceiver may "
+		    "be going bad", port->of->scope, port->bits, usual, n);
 	finding_add_evidence(to, "%s of %s: " FEC_FACT "_growth %.0f",
 			     port->of->scope, port->of->node, port->bits);
 }
@@ -264,20 +265,25 @@ static void add_quality(const struct run *run, const struct fec_port *port,
 static void judge_like(const struct run *run, const struct fec_port *ports,
 		       size_t n, double *scratch, struct verdict *v)
 {
-	const double s = (double)(clock_utc_s(run->last_utc) -
-				  clock_utc_s(run->started_utc));
+	const char *end = run_file(run->json).ended_utc;
+	const int64_t end_s = clock_utc_s(end && end[0] ? end : run->last_utc);
+	const int64_t s = end_s - clock_utc_s(run->started_utc);
 	double middle, mad;
+
+	if (n < FEC_PORTS || end_s < 0 || s < 0) {
+		return;		/* too few, or it is not known for how long */
+	}
 
 	for (size_t i = 0; i < n; i++) {
 		scratch[i] = ports[i].scale;
 	}
 	mad = stats_mad(scratch, n, &middle);
-	for (size_t i = 0; n >= FEC_PORTS && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		/* of links that are all alike the power of ten is the least
 		 * difference to speak of */
-		if (ports[i].scale > middle + fmax(1, FEC_MADS * mad) &&
+		if (ports[i].scale > middle + fmax(1, CELLS_SLOW_MADS * mad) &&
 		    ports[i].bits > FEC_FREE * ports[i].rate_Gb_s * 1e9 *
-					    fmax(1, s)) {
+					    fmax(1, (double)s)) {
 			add_quality(run, &ports[i], pow(10, middle) - 1, n, v);
 		}
 	}

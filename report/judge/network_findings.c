@@ -573,6 +573,12 @@ static void tell_tcp(const struct node_net *s, const struct node_net *d,
 	}
 }
 
+/** Return true if NCCL uses RDMA on the node, as far as is known. */
+static bool uses_rdma(const struct node_net *n)
+{
+	return !n->set && (!n->network || str_starts(n->network, "IB"));
+}
+
 static void find_gids(const struct nets *x, struct verdict *v)
 {
 	int nodes = 0, first = -1;
@@ -582,10 +588,8 @@ static void find_gids(const struct nets *x, struct verdict *v)
 	for (int i = 0; i < x->run->n_nodes; i++) {
 		const struct node_net *n = &x->nodes[i];
 
-		/* NCCL does use RDMA there, and no setting says which address
-		 * to take */
-		if (n->by_link > 0 && !n->gid_set && !n->set &&
-		    (!n->network || str_starts(n->network, "IB"))) {
+		/* no setting says which address to take */
+		if (n->by_link > 0 && !n->gid_set && uses_rdma(n)) {
 			first = nodes++ == 0 ? i : first;
 			ports += (size_t)n->by_link;
 		}
@@ -618,8 +622,7 @@ static void find_lossy(const struct nets *x, struct verdict *v)
 	for (int i = 0; i < x->run->n_nodes; i++) {
 		const struct node_net *n = &x->nodes[i];
 
-		if (n->lossy > 0 && !n->set &&
-		    (!n->network || str_starts(n->network, "IB"))) {
+		if (n->lossy > 0 && uses_rdma(n)) {
 			first = first ? first : n;
 			ports += (size_t)n->lossy;
 		}
@@ -631,8 +634,8 @@ static void find_lossy(const struct nets *x, struct verdict *v)
 	f->cells = f->explained = ports;
 	finding_say(f, "NCCL's packets have priority %s on %zu RoCE port%s, for "
 		    "example %s of %s, but flow control (PFC) protects "
-		    "priority %s from loss: NCCL's are dropped if a buffer is "
-		    "full", first->priority->value, ports,
+		    "priority %s: switches drop NCCL's packets when a buffer "
+		    "is full", first->priority->value, ports,
 		    ports == 1 ? "" : "s", first->pfc->scope, first->pfc->node,
 		    first->pfc->value);
 	finding_add_evidence(f, "roce_priority and pfc of %s on %s in facts.csv",

@@ -187,7 +187,8 @@ static void judge_away(const struct run *run, const struct fact_row *f,
 		finding_say(add(v, p, "link_away", false, f),
 			    "%s of %s: its link was away for %s s and came "
 			    "back %.1f h ago; NCCL here gives up after %s s "
-			    "(%s), so jobs that used it failed", f->scope,
+			    "(%s), so jobs that used it may have "
+			    "failed", f->scope,
 			    run->nodes[0].name, f->value, ago_h, window->value,
 			    window->source);
 	} else if (flaps > FLAPS_MOST) {

@@ -639,6 +639,18 @@ static void add_nodelist(const struct run *run, int src, int dst,
 	}
 }
 
+/** Return true if any test was made. */
+static bool was_tested(const struct run *run)
+{
+	const size_t n = (size_t)run->n_ranks * (size_t)run->n_ranks;
+	size_t i = 0;
+
+	while (i < n && !run_measured(run->cells[i].class)) {
+		i++;
+	}
+	return i < n;
+}
+
 void tell_command(const struct run *run, const char *transport, int src,
 		  int dst, struct str *out)
 {
@@ -649,8 +661,10 @@ void tell_command(const struct run *run, const char *transport, int src,
 	    run->ranks[src].node == run->ranks[dst].node) {
 		tell_nodes(run, 1, out);	/* two are the default */
 	}
-	/* ib has but one that is real, and a log may have one of its own */
-	if (spec_transport_is(transport, run->ports ? XPORT_MODEL : ~0U)) {
+	/* ib has but one that is real, and a log may have one of its own; where
+	 * nobody came the node has chosen none */
+	if (spec_transport_is(transport, run->ports ? XPORT_MODEL : ~0U) &&
+	    (run_option(run, "transport") || was_tested(run))) {
 		str_add(out, " --transport=");
 		str_add_quoted(out, transport);
 	}

@@ -353,8 +353,11 @@ static void layers_add(const struct run *run, int width, bool page,
 		     n++) {
 			table_add(&t, name);
 			for (int k = 0; k < DIAGNOSE_RATES; k++) {
-				GB_s[k] > 0 ? table_addf(&t, "%.1f", GB_s[k]) :
-					      table_add(&t, "");
+				if (GB_s[k] > 0) {
+					table_addf(&t, "%.1f", GB_s[k]);
+				} else {
+					table_add(&t, "");
+				}
 			}
 		}
 		if (table_rows(&t) > 0 && page) {
@@ -362,7 +365,7 @@ static void layers_add(const struct run *run, int width, bool page,
 			picture_svg(&p, out);
 			picture_release(&p);
 		} else if (table_rows(&t) > 0) {
-			str_addf(out, "%s:%d -> %s:%d by layer\n",
+			str_addf(out, "%s:%d to %s:%d by layer\n",
 				 first->src_node, (int)first->src_gpu,
 				 first->dst_node, (int)first->dst_gpu);
 			table_text(&t, width, out);

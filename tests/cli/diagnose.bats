@@ -93,9 +93,15 @@ steps()
 	[ "$(grep -o 'style="--bar:[0-9]*%"' run/report.html | wc -l)" -eq \
 		"$(columns_of bw_GB_s run/diagnose.csv | grep -c .)" ]
 	# and of the table and the picture, from the lowest layer up
-	says 'n0:0 -> n1:0 by layer layer or setting GB/s good pair link TCP'
+	says 'n0:0 to n1:0 by layer layer or setting GB/s good pair link TCP'
 	grep -q '>n0:0 to n1:0 by layer, GB/s<' run/report.html
 	grep -Eq '^  the model +1[0-9.]+ +4[0-9.]+ *$' out
+	# run.json may say anything: this transport has no layers
+	jq '.transport = "shm"' run/run.json >run.json
+	mv run.json run/run.json
+	run_p report run
+	[ "$status" -eq 1 ]
+	[ "$(grep -c "by layer" <<<"$output")" -eq 0 ]
 }
 
 @test "a slow pair whose RDMA is slow: no setting is tried" {
