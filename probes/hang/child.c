@@ -676,8 +676,9 @@ static int watch(struct look *l)
 	rc = choose(l);
 	look_at_ranks(l, true);
 	/* a rank that does not answer makes RAS wait: that counts, but for what
-	 * CPU times need */
-	least = clock_now_ns() + SAMPLES_NS - WATCH_NS;
+	 * CPU times need.  Without an answer there are only these. */
+	least = clock_now_ns() +
+		(l->answers > 0 ? SAMPLES_NS - WATCH_NS : 0);
 	begun = begun > least ? begun : least;
 	for (int i = 1; i < HANG_LOOKS && rc == 0; i++) {
 		wait_until(begun + WATCH_NS * i / (HANG_LOOKS - 1));

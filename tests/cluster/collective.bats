@@ -76,7 +76,7 @@ whole()
 	expect "$(jq -r '[.nodes[].gpus] | join(" ")' "$dir/run.json")" "8 8"
 }
 
-@test "the manual's line for torchrun, inside srun or not" {
+@test "the recipe's line for torchrun, inside srun or not" {
 	tool torchrun <<-'S'
 	#!/bin/bash
 	# --nnodes=N --nproc-per-node=G --node-rank=K ... --no-python COMMAND
@@ -97,20 +97,19 @@ whole()
 	done
 	wait
 	S
-	printed 'torchrun ' >line
+	grep '^    torchrun ' "$BATS_TEST_DIRNAME/../../docs/recipes.md" |
+		sed "s,/shared/run p2p,$dir allreduce," >line
 	[ -s line ]
-	start allreduce --launcher=env -o "$dir"
-	K=0 node-run 1 bash "$PWD/line" &
-	K=1 node-run 2 bash "$PWD/line" &
-	finish 0
-	whole 16
+	export EVERY=$BATS_TEST_DIRNAME/../../data/site/every-rank
+	K=0 node-run 1 bash "$PWD/line" >out &
+	K=1 node-run 2 bash "$PWD/line"
 	wait
+	says '^PASS +allreduce' out
+	whole 16
 	# one task a node, which Slurm tells that they are ranks 0 and 1 of 2
 	rm -r "$dir"
-	start allreduce --launcher=env -o "$dir"
 	sed -i "1i K=\$SLURM_NODEID" line
 	timeout 60 srun -N 2 --ntasks-per-node=1 --mpi=pmi2 bash line
-	finish 0
 	whole 16
 }
 
