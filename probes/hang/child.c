@@ -582,12 +582,10 @@ static void say_far(const struct look *l)
 /* A rank that computes or waits for data for this long is no hang yet; one that
  * begins a step each second has begun one. */
 #define WATCH_NS (2 * NS_PER_S)
-/* ... of it between the first and the last sample of CPU time, at least. */
-#define SAMPLES_NS (NS_PER_S / 2)
 /* All of it: the child is ended a second later. */
 #define LOOK_NS (14 * NS_PER_S)
-/* All questions to RAS together. */
-#define ASK_ALL_NS (8 * NS_PER_S)
+/* All questions to RAS together, so that an answer takes five seconds at most. */
+#define ASK_ALL_NS (4 * NS_PER_S)
 /* NVML, behind the watch. */
 #define GPU_NS (2 * NS_PER_S)
 
@@ -640,12 +638,18 @@ static int choose(struct look *l)
 	return 0;
 }
 
+/** Take the first sample of the processes that have none yet, or the last one
+ *  of all. */
 static void look_at_ranks(struct look *l, bool first)
 {
 	for (size_t i = 0; i < l->procs.n; i++) {
 		struct proc *p = &l->procs.list[i];
 
+		if (first && p->looked_at) {
+			continue;
+		}
 		if (first) {
+			p->looked_at = true;
 			proc_note_blocked(l->root, p);
 		}
 		proc_look(l->root, p->pid, first ? &p->first : &p->last);
@@ -659,8 +663,7 @@ static void look_at_ranks(struct look *l, bool first)
 static int watch(struct look *l)
 {
 	struct gpu_watch *gpus = calloc(1, sizeof(*gpus));
-	int64_t until = look_within_ns(l, ASK_ALL_NS), begun = clock_now_ns();
-	int64_t least;
+	int64_t until = look_within_ns(l, ASK_ALL_NS), begun;
 	bool ended = false;
 	int rc;
 
@@ -672,14 +675,12 @@ static int watch(struct look *l)
 		free(gpus);
 		gpus = NULL;
 	}
+	/* before RAS, which waits for a rank that does not answer */
+	look_at_ranks(l, true);
+	begun = clock_now_ns();
 	l->answers += look_ask(l, until, &l->ras[0]);
 	rc = choose(l);
 	look_at_ranks(l, true);
-	/* a rank that does not answer makes RAS wait: that counts, but for what
-	 * CPU times need.  Without an answer there are only these. */
-	least = clock_now_ns() +
-		(l->answers > 0 ? SAMPLES_NS - WATCH_NS : 0);
-	begun = begun > least ? begun : least;
 	for (int i = 1; i < HANG_LOOKS && rc == 0; i++) {
 		wait_until(begun + WATCH_NS * i / (HANG_LOOKS - 1));
 		if (l->answers == i) {

@@ -74,6 +74,7 @@ struct proc {
 	int64_t local;		/* ranks on its node, which are numbered in a
 				 * row; -1 */
 	struct proc_look first, last;
+	bool looked_at;		/* first is complete */
 	struct proc_thread blocked[PROC_BLOCKED];	/* at the first one */
 	size_t n_blocked;
 	struct proc_thread stuck;	/* which was in one sleep at both, its
