@@ -584,7 +584,7 @@ static void say_far(const struct look *l)
 #define WATCH_NS (2 * NS_PER_S)
 /* All of it: the child is ended a second later. */
 #define LOOK_NS (14 * NS_PER_S)
-/* All questions to RAS together, so that an answer takes five seconds at most. */
+/* All questions to RAS together: an answer takes five seconds at most. */
 #define ASK_ALL_NS (4 * NS_PER_S)
 /* NVML, behind the watch. */
 #define GPU_NS (2 * NS_PER_S)
