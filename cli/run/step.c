@@ -206,13 +206,17 @@ static int start(const struct step_place *place, const struct step *r,
 	int rc;
 
 	step_args(place, r, left_ns, &a);
-	/* the environment, less the options that the step is handed */
+	/* the environment, less the options that the step is handed; a list
+	 * is not read from there, and GPUCHECK_NCCL_LIB is for the agents */
 	for (const struct spec_option *o = spec_options; o->name; o++) {
-		if (o->commands & place->takes) {
+		const bool handed = (o->commands & place->takes) &&
+				    o->type != SPEC_LIST;
+
+		if (handed) {
 			args_add(&env, options_env_name(o->name, variable,
 							sizeof(variable)));
 		}
-		if ((o->commands & place->takes) && o->was) {
+		if (handed && o->was) {
 			args_add(&env, options_env_name(o->was, variable,
 							sizeof(variable)));
 		}

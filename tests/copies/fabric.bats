@@ -5,6 +5,7 @@
 # prints and breaks as it breaks: tests/fake/nccl/net.h has its files.
 
 load ../cli/helper
+load ../await
 
 setup()
 {
@@ -178,4 +179,15 @@ finding()
 		["nic", "n1", 1, "mlx5_1"]' run/verdict.json
 	[ "$(columns_of dst_nic run/results.csv | sort -u | xargs)" = \
 		"mlx5_0 mlx5_1" ]
+}
+
+@test "--diagnose keeps the library of NCCL that the run had" {
+	printf '%s\n' 'gpus 2' 'error 0:0-*' >net
+	"$GPUCHECK" p2p --local=1x2 --transport=nccl -b 64K -n 2 --diagnose \
+		-o run >out 2>err 3>&- &
+	await 60 test -s run/diagnose/nccl/verdict.json
+	kill -INT $!	# the first step is enough
+	wait $! || true
+	[ "$(columns_of code run/results.csv | sort -u)" = \
+		"$(columns_of code run/diagnose/nccl/results.csv | sort -u)" ]
 }
