@@ -37,6 +37,7 @@ struct diagnosis {
 	struct rundir_table table;
 	/** The work of a step. */
 	const struct diagnose_step *step;
+	char name[NAME_MAX];	/* of its directory */
 	struct diagnose_row rows[DIAGNOSE_MAX_PAIRS];
 	size_t n;
 };
@@ -155,10 +156,10 @@ static void take_results(struct diagnosis *d, const struct step_end *end)
 		if (end->ran) {
 			d->rows[i].wall_s = end->wall_s;
 			snprintf(d->rows[i].dir, sizeof(d->rows[i].dir),
-				 FOLDER "/%s", s->name);
+				 FOLDER "/%.200s", d->name);
 		}
 	}
-	if (end->ran && rundir_path(d->dir, s->name, sub, NULL) == 0) {
+	if (end->ran && rundir_path(d->dir, d->name, sub, NULL) == 0) {
 		diagnose_read(sub, &d->run, s, d->rows, d->n, NULL);
 		unset = !diagnose_was_set(sub, s);
 	}
@@ -176,8 +177,9 @@ static void take_results(struct diagnosis *d, const struct step_end *end)
 	}
 }
 
-/** Run d->step, and keep the rows of its pairs. */
-static int run_step(struct diagnosis *d, struct err *e)
+/** Run d->step, @again or for the first time, and keep the rows of its
+ *  pairs. */
+static int run_step(struct diagnosis *d, bool again, struct err *e)
 {
 	const struct diagnose_step *s = d->step, *top = diagnose_top(&d->run);
 	/* the top may go by another name */
@@ -186,7 +188,7 @@ static int run_step(struct diagnosis *d, struct err *e)
 	const char *options[6] = { own ? top->option : s->option };
 	struct str pairs = STR_INIT;
 	struct step step = {
-		.command = command, .name = s->name, .options = options,
+		.command = command, .name = d->name, .options = options,
 		.without = own ? not_again : not_theirs, .env = s->env,
 		.quiet = true,
 	};
@@ -194,6 +196,8 @@ static int run_step(struct diagnosis *d, struct err *e)
 	struct step_end end;
 	size_t n = 1, ok = 0, untried = 0;
 
+	snprintf(d->name, sizeof(d->name), "%s%.200s", again ? "again-" : "",
+		 s->name);
 	add_pairs(d, &pairs);
 	if (strcmp(command, "ping") != 0) {
 		options[n++] = str_text(&pairs);
@@ -225,15 +229,15 @@ static int run_step(struct diagnosis *d, struct err *e)
 		}
 	}
 	if (untried == d->n) {
-		talk("diagnose: %s: not tried: %s", s->name, d->rows[0].detail);
+		talk("diagnose: %s: not tried: %s", d->name, d->rows[0].detail);
 	} else if (d->rows[0].bw_GB_s > 0) {
 		talk("diagnose: %s: %zu of %zu pairs pass, %s:%lld -> "
-		     "%s:%lld at %.1f GB/s", s->name, ok, d->n,
+		     "%s:%lld at %.1f GB/s", d->name, ok, d->n,
 		     d->rows[0].src_node, (long long)d->rows[0].src_gpu,
 		     d->rows[0].dst_node, (long long)d->rows[0].dst_gpu,
 		     d->rows[0].bw_GB_s);
 	} else {
-		talk("diagnose: %s: %zu of %zu pairs pass", s->name, ok, d->n);
+		talk("diagnose: %s: %zu of %zu pairs pass", d->name, ok, d->n);
 	}
 	return 0;
 }
@@ -262,7 +266,7 @@ static int undo(struct diagnosis *d, struct err *e)
 		}
 	}
 	if (d->n > 0) {
-		rc = run_step(d, e);
+		rc = run_step(d, false, e);
 	}
 	d->step = NULL;
 	return rc;
@@ -293,7 +297,7 @@ static int take_step(struct diagnosis *d, const struct diagnose_step *s,
 	if (d->n == 0) {
 		return 0;
 	}
-	return run_step(d, e) < 0	? -1 :
+	return run_step(d, false, e) < 0 ? -1 :
 	       diagnose_is_knob(s) ? undo(d, e) : 0;
 }
 
@@ -321,11 +325,35 @@ static int combine(struct diagnosis *d, struct err *e)
 			clock_utc(d->rows->start_utc);
 			d->step = &s;
 			d->n = 1;
-			rc = run_step(d, e);
+			rc = run_step(d, false, e);
 			helps = rc == 0 && diagnose_helps(&d->run, d->rows);
 			rc = helps ? undo(d, e) : rc;
 			str_release(&name);
 		}
+	}
+	return rc;
+}
+
+/** Measure each layer in which a rate seems to be lost once more, from the
+ *  lowest up: what else runs at that moment may have slowed it down. */
+static int confirm(struct diagnosis *d, struct err *e)
+{
+	int rc = 0;
+
+	for (const struct diagnose_step *s = diagnose_steps;
+	     rc == 0 && !diagnose_is_knob(s); s++) {
+		d->step = s;
+		d->n = 0;
+		for (size_t i = 0; !d->place.stopped && i < d->pairs.n; i++) {
+			const struct grid_pair *p = &d->pairs.list[i];
+
+			if (diagnose_again(&d->run, s, p->src, p->dst)) {
+				diagnose_row_init(&d->run, s, p,
+						  &d->rows[d->n]);
+				clock_utc(d->rows[d->n++].start_utc);
+			}
+		}
+		rc = d->n > 0 ? run_step(d, true, e) : 0;
 	}
 	return rc;
 }
@@ -340,6 +368,10 @@ static int take_steps(struct diagnosis *d, struct err *e)
 	     rc == 0 && s->name; s++) {
 		if (s != top) {
 			rc = take_step(d, s, e);
+		}
+		if (rc == 0 && diagnose_is_knob(s + 1) &&
+		    !diagnose_is_knob(s)) {
+			rc = confirm(d, e);
 		}
 	}
 	return rc < 0 ? rc : combine(d, e);

@@ -19,15 +19,19 @@ const struct diagnose_row *diagnose_row_of(const struct run *run,
 					   const struct diagnose_step *s,
 					   int src, int dst)
 {
+	const struct diagnose_row *best = NULL;
+
 	for (size_t i = 0; i < run->n_diagnose; i++) {
 		const struct diagnose_row *r = &run->diagnose[i];
 
 		if (r->src_rank == src && r->dst_rank == dst &&
-		    strcmp(r->step, s->name) == 0) {
-			return r;
+		    strcmp(r->step, s->name) == 0 &&
+		    (!best || (r->outcome == OUTCOME_OK &&
+			       r->bw_GB_s > best->bw_GB_s))) {
+			best = r;
 		}
 	}
-	return NULL;
+	return best;
 }
 
 /** A rate is kept if it is at least this share of the rate of a good pair or of
@@ -67,7 +71,8 @@ const struct diagnose_row *diagnose_good(const struct run *run,
 			    CELL_PASS &&
 		    is_like(run, src, dst, (int)r->src_rank,
 			    (int)r->dst_rank)) {
-			return r;
+			return diagnose_row_of(run, s, (int)r->src_rank,
+					       (int)r->dst_rank);
 		}
 	}
 	return NULL;
@@ -102,6 +107,11 @@ int diagnose_keeps(const struct run *run, const struct diagnose_step *s,
 
 	if (!r || r->outcome != OUTCOME_OK || !(r->bw_GB_s > 0)) {
 		return -1;
+	}
+	/* what carries all that the top should have does not slow it down,
+	 * whatever else it could carry */
+	if (s != top && r->bw_GB_s >= kept * should_be(run, top, src, dst)) {
+		return 1;
 	}
 	if (full > 0) {
 		return r->bw_GB_s >= kept * full;
@@ -214,7 +224,7 @@ const struct diagnose_step diagnose_steps[] = {
 	  .of = JOBS | BASE_CUDA | BASE_TCP },
 	{ .name = "verbs", .says = "RDMA in host memory", .command = "ib",
 	  .option = "--memory=host", .of = JOBS, .where = DIAGNOSE_INTER,
-	  .rate = true, .ports = true },
+	  .rate = true, .ports = true, .on = KIND(NIC) },
 	{ .name = "verbs_gpu", .says = "RDMA in GPU memory", .command = "ib",
 	  .option = "--memory=gpu", .of = JOBS, .where = DIAGNOSE_INTER,
 	  .rate = true, .ports = true },
@@ -360,6 +370,35 @@ static bool knob_applies(const struct run *run, const struct diagnose_step *s,
 	return !*why;
 }
 
+/** Return true if the pair is slow and loses its rate in @s (NULL: in any
+ *  layer), or is a good pair like one that does. */
+static bool is_lost(const struct run *run, const struct diagnose_step *s,
+		    int src, int dst)
+{
+	unsigned class = class_of(run, src, dst);
+	const struct diagnose_step *lost = class == CELL_SLOW ?
+			diagnose_lost(run, src, dst) : NULL;
+	bool like = lost && (!s || lost == s);
+
+	for (size_t i = 0; class == CELL_PASS && !like && i < run->n_diagnose;
+	     i++) {
+		int a = (int)run->diagnose[i].src_rank;
+		int b = (int)run->diagnose[i].dst_rank;
+
+		like = class_of(run, a, b) == CELL_SLOW &&
+		       is_like(run, a, b, src, dst) && is_lost(run, s, a, b);
+	}
+	return like;
+}
+
+bool diagnose_again(const struct run *run, const struct diagnose_step *s,
+		    int src, int dst)
+{
+	/* the top has been measured twice */
+	return !diagnose_is_knob(s) && s != diagnose_top(run) &&
+	       is_lost(run, s, src, dst);
+}
+
 bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
 		      int src, int dst, const char **why)
 {
@@ -382,15 +421,9 @@ bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
 	/* what no longer fails needs no more tests */
 	again = diagnose_row_of(run, top, src, dst);
 	/* a good pair, as long as one like it is slow */
-	for (size_t i = 0; class == CELL_PASS && s->rate &&
-			   !diagnose_is_knob(s) && i < run->n_diagnose; i++) {
-		int a = (int)run->diagnose[i].src_rank;
-		int b = (int)run->diagnose[i].dst_rank;
-
-		if (class_of(run, a, b) == CELL_SLOW &&
-		    is_like(run, a, b, src, dst) && diagnose_lost(run, a, b)) {
-			return true;
-		}
+	if (class == CELL_PASS) {
+		return s->rate && !diagnose_is_knob(s) &&
+		       is_lost(run, NULL, src, dst);
 	}
 	if (class == CELL_SLOW) {
 		lost = diagnose_lost(run, src, dst);

@@ -38,6 +38,8 @@ struct diagnose_step {
 		DIAGNOSE_CROSS	/* between nodes and rails */
 	} where;
 	bool ports;		/* between HCA ports */
+	unsigned on;		/* KIND() of the parts that it adds to the
+				 * layers below, if these are the only ones */
 	bool rate;		/* a layer whose rate says something, or a
 				 * setting that may raise it; other settings
 				 * are for pairs that failed */
@@ -92,6 +94,11 @@ struct finding *diagnose_finding(const struct run *run,
 bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
 		      int src, int dst, const char **why);
 
+/** Return true if the layer @s of the pair should be measured once more: it is
+ *  where a slow pair loses its rate, or a good pair like that. */
+bool diagnose_again(const struct run *run, const struct diagnose_step *s,
+		    int src, int dst);
+
 /** Name of the step that tries the top once more, right after @knob had a pair
  *  pass: only if it still fails there, the setting is what helps. */
 const char *diagnose_undone_name(const char *knob, char *buf, size_t size);
@@ -104,8 +111,8 @@ const char *diagnose_undone_name(const char *knob, char *buf, size_t size);
 bool diagnose_combine(const struct run *run, const struct grid_pair *p,
 		      size_t n, struct diagnose_step *out);
 
-/** Returns the row of @s for the pair, NULL = none yet; only the name of @s is
- *  read. */
+/** Returns the row of @s for the pair, NULL = none yet; of a layer that was
+ *  measured twice, the faster one.  Only the name of @s is read. */
 const struct diagnose_row *diagnose_row_of(const struct run *run,
 					   const struct diagnose_step *s,
 					   int src, int dst);

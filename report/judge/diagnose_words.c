@@ -62,10 +62,26 @@ static bool is_filtered(const struct layers *l, const struct diagnose_step *s)
 	return false;
 }
 
+/** Return the part of the finding, or of those that it could also be the one
+ *  that the layer of the fault adds: no GPU takes part in RDMA in host
+ *  memory. */
+static const struct part *fault_part(const struct layers *l)
+{
+	const struct finding *f = l->finding;
+
+	for (size_t i = 0; i < f->n_or; i++) {
+		if (!part_is(&f->part, l->fault->on) &&
+		    part_is(&f->or_parts[i], l->fault->on)) {
+			return &f->or_parts[i];
+		}
+	}
+	return &f->part;
+}
+
 /** "the fault is in RDMA in host memory, on NIC 2 of n1". */
 static void add_fault(const struct layers *l, struct str *out)
 {
-	const struct part *p = &l->finding->part;
+	const struct part *p = fault_part(l);
 	/* what jobs use has settings; what is below it has none of its own */
 	bool set = l->fault == l->top &&
 		   (l->top->of == BASE_NCCL || l->top->of == BASE_SIM);

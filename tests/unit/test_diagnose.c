@@ -533,6 +533,11 @@ static const struct rates {
 	  "TCP 2.0 GB/s (good pair 5.1), RDMA in host memory 14.0 GB/s (good "
 	  "pair 48.1), NCCL 13.0 GB/s (good pair 48.0); the good pair is n0:1 "
 	  "-> n1:1: the rate is lost in TCP" },
+	/* what carries all that NCCL should have does not slow it down */
+	{ { 13, 48 }, { 60, 90 }, { 14, 48.1 }, { 0, 0 },
+	  "TCP 60.0 GB/s (good pair 90.0), RDMA in host memory 14.0 GB/s (good "
+	  "pair 48.1), NCCL 13.0 GB/s (good pair 48.0); the good pair is n0:1 "
+	  "-> n1:1: the rate is lost in RDMA in host memory" },
 	{ { 46, 48 }, { 0, 0 }, { 0, 0 }, { 0, 0 },
 	  "NCCL 46.0 GB/s (good pair 48.0); the good pair is n0:1 -> n1:1: it "
 	  "is not slow when retried alone: it is slow only while other tests "
@@ -603,6 +608,72 @@ static void the_rate_is_lost_in_a_layer(void **state)
 		snprintf(line, sizeof(line), "n0:0 -> n1:0: %s", c->ladder);
 		assert_int_equal(v.findings[0].n_first, 1);
 		assert_string_equal(v.findings[0].evidence[0], line);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+static void a_layer_that_loses_the_rate_is_measured_twice(void **state)
+{
+	static const char *const layers[] = { "tcp", "verbs", "verbs_gpu",
+					      "nccl" };
+	struct run r;
+
+	(void)state;
+	slow_run(&r);
+	add_rates(&r, "nccl", (double[]){ 13, 48 });
+	add_rates(&r, "tcp", (double[]){ 2, 5 });
+	add_rates(&r, "verbs", (double[]){ 14, 48 });
+	add_rates(&r, "verbs_gpu", (double[]){ 14, 48 });
+	for (int pair = 0; pair < 2; pair++) {
+		for (size_t i = 0; i < 4; i++) {
+			assert_int_equal(diagnose_again(&r, step(layers[i]),
+							pair, 4 + pair),
+					 i == 0);
+		}
+	}
+	/* the faster rate counts, in whichever test */
+	add_rates(&r, "tcp", (double[]){ 4.9, 3 });
+	assert_string_equal(diagnose_lost(&r, 0, 4)->name, "verbs");
+	assert_true(diagnose_good(&r, step("tcp"), 0, 4)->bw_GB_s == 5);
+	assert_true(diagnose_again(&r, step("verbs"), 0, 4));
+	/* a second test that fails is not the faster one */
+	add(&r, "verbs", 0, 4, OUTCOME_ERROR, "x");
+	r.diagnose[r.n_diagnose - 1].bw_GB_s = 50;
+	assert_string_equal(diagnose_lost(&r, 0, 4)->name, "verbs");
+	run_release(&r);
+}
+
+/** With a NIC for all GPUs of a node, what is slow with it may be the node. */
+static void the_layer_tells_a_nic_from_its_node(void **state)
+{
+	static const char *const layers[] = { "nccl", "verbs_gpu", "verbs",
+					      "tcp" };
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		const struct fake_fault slow = { .kind = PART_NODE, .a = 1 };
+		const bool nic = i == 2;
+		struct verdict v;
+		struct run r;
+
+		fake_run(&r, 6, 1, 1);
+		fake_slow(&r, &slow, 0.25);
+		for (size_t k = 0; k < 4; k++) {
+			add(&r, layers[k], 0, 1, OUTCOME_OK, "");
+			r.diagnose[2 * k].bw_GB_s = k <= i ? 13 : 48;
+			add(&r, layers[k], 0, 2, OUTCOME_OK, "");
+			r.diagnose[2 * k + 1].bw_GB_s = 48;
+		}
+		v = judge(&r);
+		assert_int_equal(v.n, 1);
+		assert_true(part_is(&v.findings[0].part, KIND(NODE)));
+		assert_int_equal(v.findings[0].n_first, 1);
+		if (!strstr(v.findings[0].evidence[0],
+			    nic ? ", on NIC 0 of n1" : ", on node n1")) {
+			fail_msg("%s: %s", layers[i],
+				 v.findings[0].evidence[0]);
+		}
 		verdict_release(&v);
 		run_release(&r);
 	}
@@ -730,6 +801,12 @@ static void slow_pairs_have_steps_of_their_own(void **state)
 	assert_true(diagnose_applies(&r, step("verbs"), 1, 5, &why));
 	/* those for pairs that fail are not for slow ones */
 	assert_false(applies(&r, "NCCL_IB_DISABLE=1", &why));
+	/* a good pair that fails now is not diagnosed itself */
+	r.diagnose[1].outcome = OUTCOME_ERROR;
+	assert_false(diagnose_applies(&r, step("ping"), 1, 5, &why));
+	assert_false(diagnose_applies(&r, step("NCCL_IB_DISABLE=1"), 1, 5,
+				      &why));
+	r.diagnose[1].outcome = OUTCOME_OK;
 	r.diagnose[0].bw_GB_s = 46;
 	assert_false(applies(&r, "verbs", &why));
 	assert_false(diagnose_applies(&r, step("verbs"), 1, 5, &why));
@@ -916,6 +993,8 @@ int main(void)
 		cmocka_unit_test(the_ladder_is_told),
 		cmocka_unit_test(like_pairs_share_a_line_and_a_part_is_named),
 		cmocka_unit_test(the_rate_is_lost_in_a_layer),
+		cmocka_unit_test(a_layer_that_loses_the_rate_is_measured_twice),
+		cmocka_unit_test(the_layer_tells_a_nic_from_its_node),
 		cmocka_unit_test(causes_are_named_in_the_layers_that_they_slow),
 		cmocka_unit_test(slow_pairs_have_steps_of_their_own),
 		cmocka_unit_test(
