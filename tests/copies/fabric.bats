@@ -191,3 +191,12 @@ finding()
 	[ "$(columns_of code run/results.csv | sort -u)" = \
 		"$(columns_of code run/diagnose/nccl/results.csv | sort -u)" ]
 }
+
+# Layers that a file paces, as tests/gpu/fabric has them with a GPU.
+@test "a paced NIC on nodes that ssh enters: its layer and its name" {
+	[ "${CASES-}" = all ] || skip "CASES=all"
+	printf '%s\n' 'gpus 1' 'rate 0.6' 'slow 0:0-* 0.3' 'slow *-0:0 0.3' >net
+	FAKE_CUDA_GPUS=1 GPUS=1 B=$BUILD run "$BATS_TEST_DIRNAME/../gpu/fabric" slow
+	[ "$status" -eq 0 ] || { echo "$output"; false; }
+	[[ $output != *SKIP* ]] || skip "${output#*SKIP }"
+}

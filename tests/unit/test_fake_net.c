@@ -89,13 +89,18 @@ static void rules_name_ranks(void **state)
 
 	(void)state;
 	assert_int_equal(net_parse("# what breaks\nhang 0:1-1:2\n"
-				   "crash 1:0-*\n", &net), 0);
+				   "crash 1:0-*\nslow 1:0-* 0.5\n", &net), 0);
 	assert_string_equal(net_rule(&net, (struct net_rank){ 0, 1 },
 				     (struct net_rank){ 1, 2 }), "hang");
 	assert_string_equal(net_rule(&net, (struct net_rank){ 1, 2 },
 				     (struct net_rank){ 0, 1 }), "");
 	assert_string_equal(net_rule(&net, (struct net_rank){ 1, 0 },
 				     (struct net_rank){ 0, 7 }), "crash");
+	assert_true(net_share(&net, (struct net_rank){ 1, 0 },
+			      (struct net_rank){ 0, 7 }) == 0.5);
+	assert_true(net_share(&net, (struct net_rank){ 0, 7 },
+			      (struct net_rank){ 1, 0 }) == 1);
+	assert_int_equal(net_parse("slow 0:1-*\n", &net), 1);
 	assert_int_equal(net_parse("gpus 4\nhang 0:1\n", &net), 2);
 	assert_int_equal(net_parse("gpus none\n", &net), 1);
 	assert_int_equal(net_parse("\n\nspeed 4\n", &net), 3);

@@ -892,13 +892,17 @@ static int64_t use_network(ncclComm_t c, int64_t now)
 			t->sends ? t->peer : c->rank,
 			!is_on("NCCL_PXN_DISABLE", "1"));
 		int nic = t->sends ? way.nic : net_nic_of(&net, who[c->rank]);
+		double share = net_share(
+			&net, who[t->sends ? c->rank : t->peer],
+			who[t->sends ? t->peer : c->rank]);
 		int64_t end;
 
 		if (way.kind == NET_P2P || way.kind == NET_NVLINK) {
 			continue;
 		}
 		end = net_take(&net, &nics->free_ns[who[c->rank].node][nic]
-						   [t->sends], now, t->bytes);
+						   [t->sends], now,
+			       (uint64_t)((double)t->bytes / share));
 		due = end > due ? end : due;
 	}
 	return due;

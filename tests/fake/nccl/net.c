@@ -8,15 +8,16 @@
 static bool take_rule(struct net *net, const char *word, const char *rest)
 {
 	static const char *const words[] = { "hang", "error", "crash",
-					     "abort", "port" };
+					     "abort", "port", "slow" };
 	struct net_rule *r = &net->rules[net->n_rules];
 	size_t i = 0;
 
-	while (i < 5 && strcmp(word, words[i]) != 0) {
+	while (i < 6 && strcmp(word, words[i]) != 0) {
 		i++;
 	}
-	if (i == 5 || net->n_rules == 16 ||
-	    sscanf(rest, " %15[^- ]-%15s", r->from, r->to) != 2) {
+	if (i == 6 || net->n_rules == 16 ||
+	    sscanf(rest, " %15[^- ]-%15s %lf", r->from, r->to, &r->share) !=
+		    (i == 5 ? 3 : 2)) {
 		return false;
 	}
 	snprintf(r->what, sizeof(r->what), "%s", word);
@@ -135,17 +136,36 @@ static bool is_named(const char *name, struct net_rank r)
 	return strcmp(name, "*") == 0 || strcmp(name, own) == 0;
 }
 
-const char *net_rule(const struct net *net, struct net_rank from,
-		     struct net_rank to)
+/* The first rule for them: one with a share if @slow, else another. */
+static const struct net_rule *find_rule(const struct net *net, bool slow,
+					struct net_rank from,
+					struct net_rank to)
 {
 	for (int i = 0; i < net->n_rules; i++) {
 		const struct net_rule *r = &net->rules[i];
 
-		if (is_named(r->from, from) && is_named(r->to, to)) {
-			return r->what;
+		if (is_named(r->from, from) && is_named(r->to, to) &&
+		    (r->share > 0) == slow) {
+			return r;
 		}
 	}
-	return "";
+	return NULL;
+}
+
+const char *net_rule(const struct net *net, struct net_rank from,
+		     struct net_rank to)
+{
+	const struct net_rule *r = find_rule(net, false, from, to);
+
+	return r ? r->what : "";
+}
+
+double net_share(const struct net *net, struct net_rank from,
+		 struct net_rank to)
+{
+	const struct net_rule *r = find_rule(net, true, from, to);
+
+	return r ? r->share : 1;
 }
 
 void net_via(const struct net *net, struct net_way way, bool receives,

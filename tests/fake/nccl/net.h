@@ -28,6 +28,7 @@
  *	crash A-B	... kills the sender, SIGSEGV
  *	abort A-B	... SIGABRT
  *	port A-B	... fails, unless NCCL_IB_RESILIENCY_PORT_FAILOVER is 1
+ *	slow A-B SHARE	of the rate is all that A has to B
  *
  * NCCL_IB_DISABLE=1 and NCCL_NET=Socket leave sockets, NCCL_PXN_DISABLE=1 no
  * relay, NCCL_MNNVL_ENABLE=0 no NVLink between nodes.
@@ -37,8 +38,9 @@
 #define NET_RANKS 16		/* of a communicator */
 
 struct net_rule {
-	char what[8];		/* hang, error, crash, abort, port */
+	char what[8];		/* hang, error, crash, abort, port, slow */
 	char from[16], to[16];
+	double share;		/* of slow */
 };
 
 struct net {
@@ -84,6 +86,9 @@ struct net_way net_way(const struct net *net, const struct net_rank *ranks,
 /** What is to happen between them, "" for nothing out of order. */
 const char *net_rule(const struct net *net, struct net_rank from,
 		     struct net_rank to);
+/** The share of the rate that is left between them: 1, all of it. */
+double net_share(const struct net *net, struct net_rank from,
+		 struct net_rank to);
 /** What stands behind "via " in a line of NCCL's log. */
 void net_via(const struct net *net, struct net_way way, bool receives,
 	     char *buf, size_t size);
