@@ -210,18 +210,20 @@ int slurm_srun_version(void)
 	return version;
 }
 
-void slurm_job_allocation(const char *job, struct allocation *a)
+int slurm_job_allocation(const char *job, struct allocation *a, struct err *e)
 {
 	struct args line = { 0 };
 	struct str out = STR_INIT;
+	int rc;
 
 	args_words(&line, "scontrol --oneliner --details show job");
 	args_add(&line, job);
-	if (slurm_ask(&line, &out, NULL) < 0 ||
-	    slurm_parse_allocation(str_text(&out), job, a) < 0) {
+	rc = slurm_ask(&line, &out, e);
+	if (rc == 0 && slurm_parse_allocation(str_text(&out), job, a) < 0) {
 		allocation_release(a);
 	}
 	str_release(&out);
+	return rc;
 }
 
 bool slurm_job_owner(const char *job, int64_t *uid, int64_t *gid)

@@ -216,9 +216,10 @@ int slurm_srun_version(void);
  *  not known. */
 int64_t slurm_job_since_ns(void);
 
-/** Read nodes and GPUs of @job into the zeroed @a; unchanged if they are
- *  unknown. allocation_release() frees. */
-void slurm_job_allocation(const char *job, struct allocation *a);
+/** Read nodes and GPUs of @job into the zeroed @a, which stays empty if Slurm
+ *  lists none; allocation_release() frees.  Returns 0, or -1 with @e as
+ *  slurm_ask(). */
+int slurm_job_allocation(const char *job, struct allocation *a, struct err *e);
 
 /** Get the user who owns job @job, and the group that it runs as; false if they
  *  are not known. */

@@ -409,7 +409,7 @@ void srun_step_ask(struct srun_step *s)
 	s->pmi2 = slurm_has_pmi2();
 	s->version = slurm_srun_version();
 	if (job) {
-		slurm_job_allocation(job, &s->alloc);
+		slurm_job_allocation(job, &s->alloc, NULL);
 	}
 }
 

@@ -21,12 +21,21 @@
 #include "sbatch/slurm.h"
 
 /* The nodes of @job as its shell would have them, and how many these are. */
-static int list_nodes(const char *job, struct str *list, size_t *n)
+static int list_nodes(const char *job, struct str *list, size_t *n,
+		      struct err *e)
 {
 	struct allocation a = { 0 };
+	struct err why = { 0 };
 
 	*n = 0;
-	slurm_job_allocation(job, &a);
+	if (slurm_job_allocation(job, &a, &why) < 0) {
+		err_set(e, 0, "cannot find the nodes of job %s: %s", job,
+			why.text);
+		return err_hint(e, "%s", strstr(why.text, "nvalid job id") ?
+				"\"squeue --me\" lists your jobs" :
+				"without Slurm, name the hosts with --ssh, or "
+				"a process here with --pid");
+	}
 	for (size_t i = 0; i < a.n; i++) {
 		size_t more = 0;
 		char **names = hostlist_expand(a.parts[i].nodes, &more, NULL);
@@ -36,7 +45,11 @@ static int list_nodes(const char *job, struct str *list, size_t *n)
 		*n += more;
 	}
 	allocation_release(&a);
-	return *n > 0 && !list->failed ? 0 : -1;
+	if (*n > 0 && !list->failed) {
+		return 0;
+	}
+	err_set(e, 0, "job %s has no nodes now", job);
+	return err_hint(e, "\"squeue --me\" lists your jobs");
 }
 
 /* Becomes the owner of the job if run by root, since a step of a job needs its
@@ -82,12 +95,7 @@ static int enter_job(struct session *s, struct err *e)
 		return err_hint(e, "\"squeue --me\" lists your jobs; --pid "
 				   "selects a process");
 	}
-	if (list_nodes(job, &nodes, &n) < 0) {
-		str_release(&nodes);
-		err_set(e, 0, "Slurm knows no nodes of job %s", job);
-		return err_hint(e, "\"squeue --me\" lists those that run");
-	}
-	if (become_owner(job, e) < 0) {
+	if (list_nodes(job, &nodes, &n, e) < 0 || become_owner(job, e) < 0) {
 		str_release(&nodes);
 		return -1;
 	}
@@ -127,7 +135,7 @@ static int watch(struct session *s)
 	code = probe_run(s, NULL, NULL);
 	while (code == CODE_HEALTHY || code == CODE_UNABLE) {
 		if (s->n_args > 0) {
-			list_nodes(s->args[0], &nodes, &n);
+			list_nodes(s->args[0], &nodes, &n, NULL);
 			str_release(&nodes);
 		}
 		if (n == 0 || is_gone(s) ||

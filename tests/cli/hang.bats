@@ -144,7 +144,7 @@ look()
 	[ "$status" -eq 3 ]
 	PATH=$stub run_p hang 4711
 	[ "$status" -eq 2 ]
-	grep -q "Slurm knows no nodes of job 4711" err
+	grep -q "cannot find the nodes of job 4711" err
 	run_p hang 47x
 	[ "$status" -eq 2 ]
 	run_p hang --nodes='n[1-2]' --ssh
