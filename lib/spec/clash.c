@@ -20,11 +20,9 @@ static bool not_by_ssh(const struct spec *s)
 	return !by_ssh(s);
 }
 
-static bool ssh_elsewhere(const struct spec *s)
+static bool not_of_ssh(const struct spec *s)
 {
-	return by_ssh(s) && (s->local || s->nodes || s->node ||
-			     (s->launcher[0] &&
-			      !spec_launcher_is(s->launcher, LAUNCHER_HOSTS)));
+	return !spec_launcher_is(s->launcher, LAUNCHER_HOSTS);
 }
 
 static bool ssh_nowhere(const struct spec *s)
@@ -93,15 +91,23 @@ const struct spec_clash spec_clashes[] = {
 	{ .options = { "gpus-per-node", "local" },
 	  .text = "--local does not go with --nodes or --gpus-per-node",
 	  .hint = "write --local=NxG, such as --local=2x8" },
-	{ .options = { "local", "nodes", "launcher", "no-wait", "node" },
+	{ .options = { "local", "nodes", "ssh", "launcher", "no-wait", "node" },
 	  .text = "--node checks this machine only: it cannot be used with "
-		  "another place or launcher" },
+		  "--local, --nodes, --ssh, --launcher or --no-wait" },
 	{ .options = { "dry-run", "node" },
 	  .text = "--dry-run does not go with --node, which submits nothing and "
 		  "starts no agent" },
-	{ .options = { "ssh", "local", "nodes", "launcher", "node" },
-	  .holds = ssh_elsewhere, .alone = true,
-	  .text = "--ssh does not go with another place or launcher" },
+	{ .options = { "ssh", "launcher", "nodes" }, .holds = by_ssh,
+	  .text = "--nodes={nodes} does not go with --ssh, which uses all "
+		  "hosts of its list",
+	  .hint = "leave out --nodes; --nodelist takes some of the hosts" },
+	{ .options = { "ssh", "launcher", "local" }, .holds = by_ssh,
+	  .text = "--local tests this machine and --ssh tests others",
+	  .hint = "leave out one of them" },
+	{ .options = { "launcher", "ssh" }, .holds = not_of_ssh,
+	  .text = "--launcher={launcher} does not go with --ssh, which "
+		  "starts the agents",
+	  .hint = "leave out --launcher" },
 	{ .options = { "ssh", "launcher" },
 	  .holds = ssh_nowhere, .alone = true,
 	  .text = "--ssh needs a list of hosts", .hint = SSH_HINT },

@@ -437,7 +437,7 @@ int spec_set(struct spec *s, const struct spec_option *o, const char *text,
 struct spec_clash {
 	/** The last is set, and with it one of those before; the first gives
 	 *  way where nobody typed any. */
-	const char *options[6];
+	const char *options[7];
 	int64_t contrast;	/* and it is this one; 0: any, or none */
 	/** And the launcher has one of these flags, or none of those, and the
 	 *  transport none; 0: any.  Options for NCCL need the transport nccl,

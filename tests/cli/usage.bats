@@ -290,7 +290,11 @@ gpu[01-16] per line, without slots=" ]
 	[ "$status" -eq 0 ]
 	# both typed: neither wins
 	run_p ping --ssh --hosts=a,b -N 2
-	fails 2 "--ssh does not go with another place"
+	fails 2 "--nodes=2 does not go with --ssh, which uses all hosts"
+	run_p p2p --ssh=a,b --local
+	fails 2 "--local tests this machine and --ssh tests others"
+	run_p p2p --ssh=a,b --launcher=srun
+	fails 2 "--launcher=srun does not go with --ssh"
 	run_p p2p --local=1x4 -G 8
 	fails 2 "--local does not go with"
 }
