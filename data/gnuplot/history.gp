@@ -59,12 +59,15 @@ set xtics nomirror out autofreq
 set ytics nomirror out autofreq
 set grid xtics ytics linecolor rgb "#c0c6ce" linewidth 0.5
 set ylabel "level, percent of the part's median"
-set key bottom left reverse Left samplen 3 spacing 1.05
+set xlabel "Crosses below all levels: found in a run that did not measure the part."
+set key outside right top reverse Left samplen 3 spacing 1.05
+set rmargin
 plot for [i=1:n] file("level", i) using 1:2 with linespoints \
 	linecolor rgb color(i) pointtype 7 pointsize 0.4 linewidth 1.2 \
 	title columnheader(2), \
 	for [i=1:n] file("found", i) every ::1 using 1:2 with points \
-	linecolor rgb 0xc5102e pointtype 2 pointsize 1 linewidth 2 notitle, \
-	1/0 with points linecolor rgb 0xc5102e pointtype 2 pointsize 1 \
-	linewidth 2 title "found in a run"
+	linecolor rgb color(i) pointtype 2 pointsize 1.2 linewidth 2 \
+	notitle, \
+	1/0 with points linecolor rgb 0x444444 pointtype 2 pointsize 1.2 \
+	linewidth 2 title "found"
 unset multiplot

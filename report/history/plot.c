@@ -124,6 +124,7 @@ struct history_plot_drawing {
 	const struct history_part *parts[PARTS_MAX];
 	size_t n;
 	double low, high;
+	double step;		/* between marks below the levels */
 	struct plot plot;
 };
 
@@ -143,13 +144,14 @@ static double median_of(const struct history_part *p)
 	return median;
 }
 
-/** All of its runs, or those that found it: at the bottom where it was not
- *  measured. */
+/** Write the levels of part @k, or a mark for each run that found it: below all
+ *  levels, in a line of its own, if that run did not measure it. */
 static int write_points(const struct history_plot_drawing *d, size_t k,
 			bool found, struct err *e)
 {
 	const struct history_part *p = d->parts[k];
 	const double median = median_of(p);
+	const double below = d->low + d->step * ((double)k + 1);
 	struct str text = STR_INIT;
 	char name[32];
 	int rc, n = 0;
@@ -165,7 +167,7 @@ static int write_points(const struct history_plot_drawing *d, size_t k,
 			str_addf(&text, "%" PRId64 "\t%.2f\n",
 				 at->at_s,
 				 measured ? 100 * at->level_GB_s / median :
-					    d->low + 0.5);
+					    below);
 			n++;
 		}
 	}
@@ -220,15 +222,16 @@ int history_draw(const char *dir, const struct history *h, struct err *e)
 	struct plot_signals signals;
 	int rc;
 
-	/* the parts that are told of, then what is of all nodes */
+	/* parts with findings, even if no run measured them, then levels of all
+	 * nodes */
 	for (size_t i = 0; i < 2 * h->n_parts && d.n < PARTS_MAX; i++) {
 		const struct history_part *p = &h->parts[i % h->n_parts];
 		const bool told = h->part ? history_is(p, h->part) :
 					    history_tells(p);
 
-		if ((i < h->n_parts ? told :
-				      !h->part && !told && !p->is.node[0]) &&
-		    median_of(p) > 0) {
+		if (i < h->n_parts ? told :
+				     !h->part && !told && !p->is.node[0] &&
+				     median_of(p) > 0) {
 			d.parts[d.n++] = p;
 		}
 	}
@@ -243,8 +246,9 @@ int history_draw(const char *dir, const struct history *h, struct err *e)
 			d.high = at > d.high ? at : d.high;
 		}
 	}
-	d.low -= 2;
 	d.high += 2;
+	d.step = (d.high - d.low) / 50;
+	d.low -= d.step * (double)(d.n + 1);
 	if (d.n == 0) {
 		return 0;
 	}
