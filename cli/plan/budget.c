@@ -14,6 +14,7 @@
 
 #define DAY_S 86400.0
 #define RARE (1 / 3.0)		/* the tests that a part fails */
+#define TIER_WORDS 32
 
 static const struct tier {
 	const char *words;		/* as typed */
@@ -22,6 +23,7 @@ static const struct tier {
 	bool quick;
 	/** A run of it would be: */
 	bool usual;		/* measured by default */
+	bool typed;		/* this one */
 	size_t tests, rounds;	/* 0: cannot be had */
 	double time_s;
 	double rare, uplink, nodes, pair;	/* seen with this chance */
@@ -58,6 +60,8 @@ static struct tier make_offer(const struct forecast *f, const struct tier *t)
 	snprintf(s.pairs, sizeof(s.pairs), "%s", t->pairs);
 	other = forecast_of(f, &s);
 	o.usual = strcmp(t->words, many ? "--sample=12" : "--pairs=all") == 0;
+	o.typed = s.quick == f->spec.quick && s.sample == f->spec.sample &&
+		  strcmp(s.pairs, f->spec.pairs) == 0;
 	o.tests = other.cells;
 	o.rounds = other.turns;
 	o.time_s = other.time_s;
@@ -71,6 +75,33 @@ static struct tier make_offer(const struct forecast *f, const struct tier *t)
 	return o;
 }
 
+/** Write all tiers, shortest first, and the sample of the run @f if it has
+ *  another size, with @words for it; returns how many. */
+static size_t list_offers(const struct forecast *f, char words[TIER_WORDS],
+			  struct tier list[TIERS + 1])
+{
+	struct tier own = { .words = words, .pairs = f->spec.pairs,
+			    .sample = (int)f->spec.sample };
+	size_t n = 0;
+
+	if (!is_choice(f)) {
+		return 0;
+	}
+	snprintf(words, TIER_WORDS, "--sample=%d", own.sample);
+	own = make_offer(f, &own);
+	for (size_t i = 0; i < TIERS; i++) {
+		const struct tier o = make_offer(f, &tiers[i]);
+
+		if (own.sample > 0 && own.tests < o.tests) {
+			list[n++] = own;
+			own.sample = 0;
+		}
+		list[n++] = o;
+		own.sample = o.typed ? 0 : own.sample;
+	}
+	return n;
+}
+
 /* ---- in words ---------------------------------------------------------- */
 
 static void add_offer(const struct tier *o, struct str *out)
@@ -78,7 +109,8 @@ static void add_offer(const struct tier *o, struct str *out)
 	const double chances[] = { o->rare, o->uplink, o->nodes, o->pair };
 	char text[48];
 
-	str_addf(out, "%c %-14s", o->usual ? '*' : ' ', o->words);
+	str_addf(out, "%c %-14s", o->typed ? '>' : o->usual ? '*' : ' ',
+		 o->words);
 	if (o->rounds == 0) {
 		str_addf(out, " not of more than %d ranks\n", PAIRS_ALL_MOST);
 		return;
@@ -101,20 +133,22 @@ static void add_offer(const struct tier *o, struct str *out)
 
 void tiers_words(const struct forecast *f, struct str *out)
 {
-	if (!is_choice(f)) {
+	char words[TIER_WORDS];
+	struct tier list[TIERS + 1];
+	const size_t n = list_offers(f, words, list);
+
+	if (n == 0) {
 		return;
 	}
-	str_addf(out, "\nWhat can be measured (* without options). Each sees "
-		 "GPUs, NICs, nodes and\nswitches that always fail, and with "
-		 "this chance a NIC that fails a third of its\ntests, a dead "
-		 "uplink of %d of a leaf, a fault of two nodes, of one pair of "
-		 "GPUs:\n  %-14s %6s %13s %9s %9s %9s %9s\n",
+	str_addf(out, "\nChoices (> this run, * default). Each finds GPUs, "
+		 "NICs, nodes and switches\nthat always fail, and with these "
+		 "probabilities a NIC that fails a third of its\ntests, a dead "
+		 "uplink among the %d of a leaf, a fault between two nodes, and "
+		 "one\nbetween two GPUs:\n  %-14s %6s %13s %9s %9s %9s %9s\n",
 		 SAMPLED_UPLINKS, "", "rounds", "time", "a third", "uplink",
 		 "two nodes", "one pair");
-	for (size_t i = 0; i < TIERS; i++) {
-		struct tier o = make_offer(f, &tiers[i]);
-
-		add_offer(&o, out);
+	for (size_t i = 0; i < n; i++) {
+		add_offer(&list[i], out);
 	}
 }
 
@@ -131,12 +165,14 @@ static const struct field tier_fields[] = {
 
 json_t *tiers_json(const struct forecast *f)
 {
+	char words[TIER_WORDS];
+	struct tier offers[TIERS + 1];
+	const size_t n = list_offers(f, words, offers);
 	json_t *list = json_array();
 
-	for (size_t i = 0; is_choice(f) && i < TIERS; i++) {
-		struct tier o = make_offer(f, &tiers[i]);
-
-		json_array_append_new(list, schema_json(tier_fields, &o));
+	for (size_t i = 0; i < n; i++) {
+		json_array_append_new(list,
+				      schema_json(tier_fields, &offers[i]));
 	}
 	return list;
 }

@@ -112,6 +112,11 @@ nothing_made()
 	[ "$(value tests)" = 19200 ]
 	grep -qE '^\* --sample=12 +12 .* 99.98 % .* 0.75 %$' out
 	grep -qE '^  --pairs=all +1599 .* min +all +all +all +all$' out
+	absent '^> ' out
+	run_p plan -N 200 -G 8 --sample=20
+	grep -A1 -E '^\* --sample=12 ' out | grep -qE '^> --sample=20 +20 '
+	run_p plan -N 200 -G 8 --pairs=nodes
+	grep -qE '^> --pairs=nodes ' out
 	run_p plan -N 200 -G 8 -b 1T --timeout=1h
 	grep -qE '^  --pairs=all .* [0-9.]+ DAYS ' out
 	run_p plan -N 128 -G 8 --json
