@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/data/hosts.h"
@@ -15,15 +16,125 @@
 #define WORDS_MIN_WIDTH 40
 #define INDENT 6
 
+/** Append @text with @new for each word @old. */
+static void add_renamed(const char *text, const char *old, const char *new,
+			struct str *out)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+	const size_t len = strlen(old);
+
+	while (*text) {
+		const size_t word = strspn(text, letters);
+		/* a name may end a sentence */
+		const bool is = strncmp(text, old, len) == 0 &&
+				(word == len ||
+				 (word == len + 1 && text[len] == '.'));
+
+		str_add(out, is ? new : "");
+		str_addmem(out, text + (is ? len : 0),
+			   (word ? word : 1) - (is ? len : 0));
+		text += word ? word : 1;
+	}
+}
+
+/** Returns true if each line of @a is that of @b, or differs in the name
+ *  only. */
+static bool reads_alike(const char *a, const char *name_a, const char *b,
+			const char *name_b)
+{
+	bool alike = true;
+
+	for (bool more = true; alike && more;) {
+		const size_t n = strcspn(a, "\n"), m = strcspn(b, "\n");
+		struct str line = STR_INIT, other = STR_INIT, text = STR_INIT;
+
+		str_addmem(&line, a, n);
+		str_addmem(&other, b, m);
+		add_renamed(str_text(&line), name_a, name_b, &text);
+		alike = strcmp(str_text(&line), str_text(&other)) == 0 ||
+			strcmp(str_text(&text), str_text(&other)) == 0;
+		more = a[n] && b[m];
+		alike = alike && !a[n] == !b[m];
+		a += n + (a[n] == '\n');
+		b += m + (b[m] == '\n');
+		str_release(&line);
+		str_release(&other);
+		str_release(&text);
+	}
+	return alike;
+}
+
+/** Returns true if both are of a node each and differ in its name only. */
+static bool is_alike(const struct run *run, const struct finding *a,
+		     const struct finding *b)
+{
+	const char *x, *y;
+	bool alike = a->fail == b->fail && a->part.kind == PART_NODE &&
+		     b->part.kind == PART_NODE && a->part.node >= 0 &&
+		     b->part.node >= 0 && a->n_probes == b->n_probes &&
+		     strcmp(a->code, b->code) == 0 &&
+		     a->n_evidence == b->n_evidence;
+
+	if (!alike) {
+		return false;
+	}
+	x = run->nodes[a->part.node].name;
+	y = run->nodes[b->part.node].name;
+	for (size_t i = 0; alike && i < a->n_evidence; i++) {
+		alike = reads_alike(a->evidence[i], x, b->evidence[i], y);
+	}
+	return alike && reads_alike(a->says, x, b->says, y) &&
+	       reads_alike(a->act, x, b->act, y);
+}
+
+/** Names the nodes of findings of @v that are like @f, which is shown; returns
+ *  how many these are. */
+static size_t add_alike(const struct run *run, const struct verdict *v,
+			const struct finding *f, const struct wrap *w)
+{
+	char (*names)[64] = calloc(v->n + 1, sizeof(*names));
+	struct str text = STR_INIT;
+	size_t n = 0;
+
+	for (const struct finding *g = f + 1; names && g < v->findings + v->n;
+	     g++) {
+		if (is_alike(run, f, g)) {
+			STR_COPY(names[n++], run->nodes[g->part.node].name);
+		}
+	}
+	if (n > 0) {
+		str_addf(&text, "The same is true of %zu more node%s: ", n,
+			 n == 1 ? "" : "s");
+		hostlist_add(&text, names[0], sizeof(*names), n);
+		wrap_line(w, 0, str_text(&text));
+	}
+	w->out->failed |= !names || text.failed;
+	str_release(&text);
+	free(names);
+	return n;
+}
+
 static void add_findings(const struct judged *j, const struct wrap *w)
 {
 	const struct verdict *v = &j->verdict;
+	const struct finding *shown[WORDS_MAX_FINDINGS];
 	struct str text = STR_INIT;
+	size_t n = 0, alike = 0;
 
-	for (size_t i = 0; i < v->n && i < WORDS_MAX_FINDINGS; i++) {
+	for (size_t i = 0; i < v->n && n < WORDS_MAX_FINDINGS; i++) {
 		const struct finding *f = &v->findings[i];
+		size_t like = 0;
 
+		while (like < n && !is_alike(&j->run, shown[like], f)) {
+			like++;
+		}
+		if (like < n) {
+			continue;
+		}
+		shown[n++] = f;
 		wrap_finding(w, f->fail, f->says);
+		alike += add_alike(&j->run, v, f, w);
 		/* "found by ping, ib and p2p"; of one probe its evidence says
 		 * it */
 		for (size_t k = 0; k < f->n_probes; k++) {
@@ -40,10 +151,9 @@ static void add_findings(const struct judged *j, const struct wrap *w)
 		}
 		wrap_act(w, f->act);
 	}
-	if (v->n > WORDS_MAX_FINDINGS) {
+	if (v->n > n + alike) {
 		str_addf(w->out, "\n      %zu more findings are in "
-			 "verdict.json and report.html\n",
-			 v->n - WORDS_MAX_FINDINGS);
+			 "verdict.json and report.html\n", v->n - n - alike);
 	}
 	next_words(&j->run, v, &text);
 	if (text.len > 0) {
