@@ -15,6 +15,7 @@
 #include "lib/data/rundir.h"
 #include "probes/plan/plan.h"
 #include "probes/probe.h"
+#include "report/judge/tell.h"
 #include "sbatch/launcher.h"
 
 static bool can_resume(const char *probe)
@@ -261,13 +262,18 @@ void left_release(struct left *l)
 	free(l->extra);
 }
 
-/** Name the run, or the run that it tests again. */
-static void say_retest(const char *probe, const char *dir, const char *when)
+/** Name the run @f in @dir, or the run that it tests again. */
+static void say_retest(const struct run_file *f, const char *dir,
+		       const char *when)
 {
+	const bool by_others = spec_launcher_is(f->launcher, LAUNCHER_ONCE);
 	char word[2 * PATH_MAX];
 
-	talk_hint("%s: \"gpucheck %s --retest %s\"", when, probe,
-		  str_quoted_dir(dir, word, sizeof(word)));
+	talk_hint("%s%s: \"%s %s --retest %s\"", when,
+		  by_others ? TELL_LEGEND : "",
+		  by_others ? TELL_BY_OTHERS : "gpucheck", f->probe,
+		  str_quoted_dir(f->retest.dir[0] ? f->retest.dir : dir, word,
+				 sizeof(word)));
 }
 
 void resume_say_how(const char *dir, int code)
@@ -275,7 +281,7 @@ void resume_say_how(const char *dir, int code)
 	json_t *run = code == CODE_PARTIAL || code == CODE_FAULT ?
 			      rundir_read_json(dir, RUN_JSON, NULL) : NULL;
 	const struct run_file f = run_file(run);
-	const char *probe = f.probe, *of = f.retest.dir;
+	const char *probe = f.probe;
 	struct left *l = NULL;
 	char word[2 * PATH_MAX];
 	bool is_left = false;
@@ -297,10 +303,10 @@ void resume_say_how(const char *dir, int code)
 		talk_hint("to run the missing tests: \"gpucheck %s --resume "
 			  "%s\"", probe,
 			  str_quoted_dir(dir, word, sizeof(word)));
-	} else if (code == CODE_PARTIAL && of[0]) {
-		say_retest(probe, of, "to test it again");
+	} else if (code == CODE_PARTIAL && f.retest.dir[0]) {
+		say_retest(&f, dir, "to test it again");
 	} else if (code == CODE_FAULT && can_retest(probe)) {
-		say_retest(probe, of[0] ? of : dir, "after a repair");
+		say_retest(&f, dir, "after a repair");
 	}
 	json_decref(run);
 }

@@ -188,6 +188,12 @@ int next_good(const struct run *run, struct verdict *v)
 	return rc;
 }
 
+/** Returns true if gpucheck does not start the agents of @run. */
+static bool is_by_others(const struct run *run)
+{
+	return spec_launcher_is(run_file(run->json).launcher, LAUNCHER_ONCE);
+}
+
 /** Returns true if a command can name the nodes of @run: gpucheck starts their
  *  agents, and not by a list of hosts that has other names, such as
  *  addresses. */
@@ -195,8 +201,7 @@ static bool names_nodes(const struct run *run)
 {
 	const char *hosts = json_string_value(run_option(run, "ssh"));
 
-	return !tell_is_local(run) &&
-	       !spec_launcher_is(run_file(run->json).launcher, LAUNCHER_ONCE) &&
+	return !tell_is_local(run) && !is_by_others(run) &&
 	       !(hosts && strpbrk(hosts, "[,") && run->n_nodes > 0 &&
 		 !hostlist_has(hosts, run->nodes[0].name));
 }
@@ -432,6 +437,19 @@ static const char *const of_a_step[] = {
 	"time-budget", NULL
 };
 
+const char *tell_legend(const struct run *run)
+{
+	return is_by_others(run) ? TELL_LEGEND : "";
+}
+
+/** Append the program and its command @probe, as this run was started. */
+static void add_program(const struct run *run, const char *probe,
+			struct str *out)
+{
+	str_addf(out, "%s %s", is_by_others(run) ? TELL_BY_OTHERS : "gpucheck",
+		 probe);
+}
+
 /** Returns which options @probe takes; 0: it is not a probe. */
 static unsigned takes(const char *probe)
 {
@@ -484,10 +502,11 @@ static void add_options(const struct run *run, const char *probe,
 		const char *text = json_string_value(value);
 		/* A step of "all" was told to use srun.  Where it is typed
 		 * again may be out of the job; gpucheck sees by itself how
-		 * Slurm is asked there. */
+		 * Slurm is asked there.  every-rank sets its launcher. */
 		bool seen = text && strcmp(name, "launcher") == 0 &&
-			    spec_launcher_is(text, LAUNCHER_SLURM) &&
-			    !spec_launcher_is(text, LAUNCHER_JOB);
+			    (is_by_others(run) ||
+			     (spec_launcher_is(text, LAUNCHER_SLURM) &&
+			      !spec_launcher_is(text, LAUNCHER_JOB)));
 
 		if ((run->foreign && !(o && o->harmless)) || !value || seen ||
 		    (o && takes(probe) && !(o->commands & takes(probe))) ||
@@ -513,7 +532,7 @@ static void add_start(const struct run *run, const char *probe,
 		      const char *const *only, const char *const *without,
 		      struct str *out)
 {
-	str_addf(out, "gpucheck %s", probe);
+	add_program(run, probe, out);
 	if (tell_is_local(run) && run->n_nodes > 0 &&
 	    (run->foreign || !run_option(run, "local"))) {
 		str_add(out, " --local");
@@ -589,7 +608,8 @@ bool tell_retest(const struct run *run, struct str *out)
 	if (!dir[0]) {
 		return false;
 	}
-	str_addf(out, "gpucheck %s --retest=", run->probe);
+	add_program(run, run->probe, out);
+	str_add(out, " --retest=");
 	str_add_quoted(out, dir);
 	/* all others are those of the run that it is about */
 	add_options(run, run->probe, tell_retest_options, NULL, out);

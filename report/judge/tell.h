@@ -53,12 +53,21 @@ bool next_drain(const struct run *run, const struct verdict *v, size_t i,
 bool tell_apart(const struct run *run, const struct part *a,
 		const struct part *b, int src, int dst, struct str *out);
 
+/** Returns TELL_LEGEND if commands about @run need it, or "". */
+const char *tell_legend(const struct run *run);
+
 /** Returns true if the nodes of the run are pretend ones on the local
  *  machine. */
 bool tell_is_local(const struct run *run);
 
 /** Prefix of a line that is a command; such a line is never wrapped. */
 #define TELL_COMMAND "    "
+
+/** How a command starts if gpucheck does not start the agents: the user knows
+ *  the words in capitals. */
+#define TELL_BY_OTHERS "LAUNCHER every-rank NEW"
+/** Explains TELL_BY_OTHERS in the line above such a command. */
+#define TELL_LEGEND " (LAUNCHER as before, such as mpirun; NEW: a new directory)"
 
 /** Options that a retest may change: where it runs, since a drained node gets
  *  no job, and the drill, which is repaired by leaving it out.  NULL at the

@@ -263,8 +263,8 @@ static void add_again(const struct run *run, const struct finding *f,
 		return;		/* it was not gpucheck that measured it */
 	}
 	sscanf(more, "--%63[^= ]", option);
-	str_addf(out, "\n%s:\n" TELL_COMMAND,
-		 pair ? "same pair again" : "retest");
+	str_addf(out, "\n%s%s:\n" TELL_COMMAND,
+		 pair ? "same pair again" : "retest", tell_legend(run));
 	if (!pair && !*more && tell_retest(run, out)) {
 		tell_passed_on(run, out);
 	} else if (!pair) {

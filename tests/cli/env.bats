@@ -142,6 +142,19 @@ report_of_three()
 	grep -q '^1,.*,ok,' run/results.csv
 	[ "$(jq -r '.findings[0] | .kind, .index' run/verdict.json | xargs)" = \
 		"gpu 2" ]
+	# what repeats a test starts the agents, too
+	grep -q '^  *LAUNCHER every-rank NEW p2p .* --pairs=' out
+	grep -q 'NEW: a new directory): "LAUNCHER every-rank NEW p2p --retest' err
+	absent "gpucheck p2p" out
+	absent "gpucheck p2p" err
+	# one message if the directory is not new
+	status=0
+	mpirun -q --oversubscribe -np 3 "$root/data/site/every-rank" run p2p \
+		>out 2>err 3>&- || status=$?
+	[ "$status" -eq 2 ]
+	[ "$(grep -cE '^(every-rank|gpucheck):' out err | paste -sd' ')" = \
+		"out:0 err:1" ]
+	grep -q '^every-rank: run has a run already: name a new directory' err
 	run "$root/data/site/every-rank" other p2p
 	[ "$status" -eq 2 ]
 	[[ $output == *"no launcher has set a rank"* ]]
@@ -217,6 +230,23 @@ lost()
 	probe=info away "0 1" 3 --boot-timeout=1s
 	[ "$(lost)" = "node rank2 null rank_missing" ]
 	grep -q '^FAIL  Rank 2 never started' out
+}
+
+@test "hosts that ssh does not reach are one finding in words" {
+	mkdir bin
+	printf '%s\n' '#!/bin/sh' 'for a; do [ "$last" != -- ] || break; last=$a; done' \
+		'echo "ssh: Could not resolve hostname $a: Name or service not known" >&2' \
+		'exit 255' >bin/ssh
+	chmod +x bin/ssh
+	PATH=$PWD/bin:$PATH run_p p2p --ssh=a1,a2,a3 --boot-timeout=1s -o run
+	[ "$status" -eq 3 ]
+	[ "$(jq -r '[.findings[] | .node, .code] | join(" ")' run/verdict.json)" = \
+		"a1 ssh_unreachable a2 ssh_unreachable a3 ssh_unreachable" ]
+	jq -e '[.findings[] | select(.node == "a2") | tostring |
+		contains("name a1")] == [false]' run/verdict.json
+	[ "$(grep -c '^FAIL  Node' out)" -eq 1 ]
+	grep -qF 'The same is true of 2 more nodes: a[2,3]' out
+	absent "same pair again" out
 }
 
 @test "more ranks than a node can have are refused" {
