@@ -37,16 +37,6 @@ static const struct tier {
 
 #define TIERS (sizeof(tiers) / sizeof(*tiers))
 
-static bool is_choice(const struct forecast *f)
-{
-	const char *pairs = f->spec.pairs;
-	bool open = strcmp(pairs, "default") == 0 ||
-		    strcmp(pairs, "nodes") == 0 || strcmp(pairs, "all") == 0;
-
-	return f->probe->kind == PROBE_PAIRS && !f->probe->ports && open &&
-	       f->layout.n_nodes > 1 && f->layout.n_ranks > STRATA_DEFAULT + 1;
-}
-
 /** Return @t as a run of it would be. */
 static struct tier make_offer(const struct forecast *f, const struct tier *t)
 {
@@ -76,15 +66,21 @@ static struct tier make_offer(const struct forecast *f, const struct tier *t)
 }
 
 /** Write all tiers, shortest first, and the sample of the run @f if it has
- *  another size, with @words for it; returns how many. */
+ *  another size, with @words for it; returns how many, 0 if there is nothing to
+ *  choose. */
 static size_t list_offers(const struct forecast *f, char words[TIER_WORDS],
 			  struct tier list[TIERS + 1])
 {
 	struct tier own = { .words = words, .pairs = f->spec.pairs,
 			    .sample = (int)f->spec.sample };
+	const char *pairs = f->spec.pairs;
+	const bool open = strcmp(pairs, "default") == 0 ||
+			  strcmp(pairs, "nodes") == 0 ||
+			  strcmp(pairs, "all") == 0;
 	size_t n = 0;
 
-	if (!is_choice(f)) {
+	if (f->probe->kind != PROBE_PAIRS || f->probe->ports || !open ||
+	    f->layout.n_nodes < 2 || f->layout.n_ranks <= STRATA_DEFAULT + 1) {
 		return 0;
 	}
 	snprintf(words, TIER_WORDS, "--sample=%d", own.sample);

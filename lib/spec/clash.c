@@ -20,11 +20,6 @@ static bool not_by_ssh(const struct spec *s)
 	return !by_ssh(s);
 }
 
-static bool not_of_ssh(const struct spec *s)
-{
-	return !spec_launcher_is(s->launcher, LAUNCHER_HOSTS);
-}
-
 static bool ssh_nowhere(const struct spec *s)
 {
 	return by_ssh(s) && strcmp(s->ssh[0] ? s->ssh : "-", "-") == 0 &&
@@ -104,7 +99,7 @@ const struct spec_clash spec_clashes[] = {
 	{ .options = { "ssh", "launcher", "local" }, .holds = by_ssh,
 	  .text = "--local tests this machine and --ssh tests others",
 	  .hint = "leave out one of them" },
-	{ .options = { "launcher", "ssh" }, .holds = not_of_ssh,
+	{ .options = { "launcher", "ssh" }, .launcher_lacks = LAUNCHER_HOSTS,
 	  .text = "--launcher={launcher} does not go with --ssh, which "
 		  "starts the agents",
 	  .hint = "leave out --launcher" },

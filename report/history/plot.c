@@ -179,30 +179,22 @@ static int write_points(const struct history_plot_drawing *d, size_t k,
 	return rc;
 }
 
-static int write_title(const struct history_plot_drawing *d, struct err *e)
-{
-	char first[CAPTION_UTC_SIZE], last[CAPTION_UTC_SIZE];
-	struct str text = STR_INIT;
-	int rc;
-
-	caption_utc(d->h->runs[0].started_utc, first);
-	caption_utc(d->h->runs[d->h->n_runs - 1].started_utc, last);
-	str_addf(&text, "%zu run%s from %s to %s\n", d->h->n_runs,
-		 d->h->n_runs == 1 ? "" : "s", first, last);
-	rc = plot_write(&d->plot, "title", &text, e);
-	str_release(&text);
-	return rc;
-}
-
 static int draw(struct history_plot_drawing *d, struct err *e)
 {
 	const int64_t first = d->h->runs[0].started_s;
 	const int64_t last = d->h->runs[d->h->n_runs - 1].started_s;
 	/* a range of one run is no range */
 	const int64_t margin = (last - first) / 20 + MARGIN_S;
-	struct str settings = STR_INIT;
-	int rc = write_title(d, e);
+	char from[CAPTION_UTC_SIZE], to[CAPTION_UTC_SIZE];
+	struct str title = STR_INIT, settings = STR_INIT;
+	int rc;
 
+	caption_utc(d->h->runs[0].started_utc, from);
+	caption_utc(d->h->runs[d->h->n_runs - 1].started_utc, to);
+	str_addf(&title, "%zu run%s from %s to %s\n", d->h->n_runs,
+		 d->h->n_runs == 1 ? "" : "s", from, to);
+	rc = plot_write(&d->plot, "title", &title, e);
+	str_release(&title);
 	for (size_t k = 0; rc == 0 && k < d->n; k++) {
 		rc = write_points(d, k, false, e) < 0 ? -1 :
 		     write_points(d, k, true, e);

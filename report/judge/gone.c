@@ -26,7 +26,7 @@ static const struct gone_code codes[] = {
 	{ .code = "ssh_program", .unstarted = true, .accuses = true },
 	{ .code = "rank_missing", .text = "never started",
 	  .kinds = KIND(NODE) | KIND(GPU), .set_up = true, .accuses = true,
-	  .silence = true },
+	  .silence = true, .unstarted = true },
 	{ .code = AGENT_LOST, .text = "stopped responding during the tests",
 	  .kinds = KIND(NODE), .accuses = true, .silence = true },
 	{ .code = RECORD_STARVED, .text = "got no CPU time",

@@ -342,12 +342,6 @@ static void says_gone(const struct run *run, struct finding *f,
 
 /* ---- pairs --------------------------------------------------------------- */
 
-static bool is_unstarted(const struct gone *g)
-{
-	return gone_code(g->code)->unstarted ||
-	       strcmp(g->code, "rank_missing") == 0;
-}
-
 /** Adds a finding for a part that is gone, which explains all its cells that
  *  did not pass. */
 static void add_gone(const struct run *run, const struct gone *g,
@@ -369,7 +363,7 @@ static void add_gone(const struct run *run, const struct gone *g,
 	f->fail = true;
 	f->cells = none ? 0 : f->cells;
 	f->explained = none ? 0 : f->cells - w.good;
-	if (f->explained == f->cells && is_unstarted(g)) {
+	if (f->explained == f->cells && gone_code(g->code)->unstarted) {
 		/* no test was made: a row has the reason of either end, and a
 		 * pair is nothing to repeat */
 		f->n_evidence = 0;

@@ -11,6 +11,8 @@
 #include "report/judge/diagnose.h"
 #include "report/symptoms/symptom.h"
 
+#define TELL_PROGRAM(run) (tell_legend(run)[0] ? TELL_BY_OTHERS : "gpucheck")
+
 /* ---- next ---------------------------------------------------------------- */
 
 /** Nodes looked at in the exact search: well below a second. */
@@ -188,10 +190,10 @@ int next_good(const struct run *run, struct verdict *v)
 	return rc;
 }
 
-/** Returns true if gpucheck does not start the agents of @run. */
-static bool is_by_others(const struct run *run)
+const char *tell_legend(const struct run *run)
 {
-	return spec_launcher_is(run_file(run->json).launcher, LAUNCHER_ONCE);
+	return spec_launcher_is(run_file(run->json).launcher, LAUNCHER_ONCE) ?
+		       TELL_LEGEND : "";
 }
 
 /** Returns true if a command can name the nodes of @run: gpucheck starts their
@@ -201,7 +203,7 @@ static bool names_nodes(const struct run *run)
 {
 	const char *hosts = json_string_value(run_option(run, "ssh"));
 
-	return !tell_is_local(run) && !is_by_others(run) &&
+	return !tell_is_local(run) && !tell_legend(run)[0] &&
 	       !(hosts && strpbrk(hosts, "[,") && run->n_nodes > 0 &&
 		 !hostlist_has(hosts, run->nodes[0].name));
 }
@@ -437,19 +439,6 @@ static const char *const of_a_step[] = {
 	"time-budget", NULL
 };
 
-const char *tell_legend(const struct run *run)
-{
-	return is_by_others(run) ? TELL_LEGEND : "";
-}
-
-/** Append the program and its command @probe, as this run was started. */
-static void add_program(const struct run *run, const char *probe,
-			struct str *out)
-{
-	str_addf(out, "%s %s", is_by_others(run) ? TELL_BY_OTHERS : "gpucheck",
-		 probe);
-}
-
 /** Returns which options @probe takes; 0: it is not a probe. */
 static unsigned takes(const char *probe)
 {
@@ -504,7 +493,7 @@ static void add_options(const struct run *run, const char *probe,
 		 * again may be out of the job; gpucheck sees by itself how
 		 * Slurm is asked there.  every-rank sets its launcher. */
 		bool seen = text && strcmp(name, "launcher") == 0 &&
-			    (is_by_others(run) ||
+			    (tell_legend(run)[0] ||
 			     (spec_launcher_is(text, LAUNCHER_SLURM) &&
 			      !spec_launcher_is(text, LAUNCHER_JOB)));
 
@@ -532,7 +521,7 @@ static void add_start(const struct run *run, const char *probe,
 		      const char *const *only, const char *const *without,
 		      struct str *out)
 {
-	add_program(run, probe, out);
+	str_addf(out, "%s %s", TELL_PROGRAM(run), probe);
 	if (tell_is_local(run) && run->n_nodes > 0 &&
 	    (run->foreign || !run_option(run, "local"))) {
 		str_add(out, " --local");
@@ -608,8 +597,7 @@ bool tell_retest(const struct run *run, struct str *out)
 	if (!dir[0]) {
 		return false;
 	}
-	add_program(run, run->probe, out);
-	str_add(out, " --retest=");
+	str_addf(out, "%s %s --retest=", TELL_PROGRAM(run), run->probe);
 	str_add_quoted(out, dir);
 	/* all others are those of the run that it is about */
 	add_options(run, run->probe, tell_retest_options, NULL, out);

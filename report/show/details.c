@@ -16,53 +16,24 @@
 #define WORDS_MIN_WIDTH 40
 #define INDENT 6
 
-/** Append @text with @new for each word @old. */
-static void add_renamed(const char *text, const char *old, const char *new,
-			struct str *out)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
-				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-	const size_t len = strlen(old);
-
-	while (*text) {
-		const size_t word = strspn(text, letters);
-		/* a name may end a sentence */
-		const bool is = strncmp(text, old, len) == 0 &&
-				(word == len ||
-				 (word == len + 1 && text[len] == '.'));
-
-		str_add(out, is ? new : "");
-		str_addmem(out, text + (is ? len : 0),
-			   (word ? word : 1) - (is ? len : 0));
-		text += word ? word : 1;
-	}
-}
-
-/** Returns true if each line of @a is that of @b, or differs in the name
- *  only. */
+/** Returns true if @a and @b are the same, or @a has @name_a where @b has
+ *  @name_b. */
 static bool reads_alike(const char *a, const char *name_a, const char *b,
 			const char *name_b)
 {
-	bool alike = true;
+	const size_t len_a = strlen(name_a), len_b = strlen(name_b);
 
-	for (bool more = true; alike && more;) {
-		const size_t n = strcspn(a, "\n"), m = strcspn(b, "\n");
-		struct str line = STR_INIT, other = STR_INIT, text = STR_INIT;
+	while (*a || *b) {
+		const bool named = strncmp(a, name_a, len_a) == 0 &&
+				   strncmp(b, name_b, len_b) == 0;
 
-		str_addmem(&line, a, n);
-		str_addmem(&other, b, m);
-		add_renamed(str_text(&line), name_a, name_b, &text);
-		alike = strcmp(str_text(&line), str_text(&other)) == 0 ||
-			strcmp(str_text(&text), str_text(&other)) == 0;
-		more = a[n] && b[m];
-		alike = alike && !a[n] == !b[m];
-		a += n + (a[n] == '\n');
-		b += m + (b[m] == '\n');
-		str_release(&line);
-		str_release(&other);
-		str_release(&text);
+		if (!named && *a != *b) {
+			return false;
+		}
+		a += named ? len_a : 1;
+		b += named ? len_b : 1;
 	}
-	return alike;
+	return true;
 }
 
 /** Returns true if both are of a node each and differ in its name only. */

@@ -234,9 +234,12 @@ lost()
 
 @test "hosts that ssh does not reach are one finding in words" {
 	mkdir bin
-	printf '%s\n' '#!/bin/sh' 'for a; do [ "$last" != -- ] || break; last=$a; done' \
-		'echo "ssh: Could not resolve hostname $a: Name or service not known" >&2' \
-		'exit 255' >bin/ssh
+	cat >bin/ssh <<-'S'
+		#!/bin/sh
+		for a; do [ "$last" != -- ] || break; last=$a; done
+		echo "ssh: Could not resolve hostname $a: no such name" >&2
+		exit 255
+	S
 	chmod +x bin/ssh
 	PATH=$PWD/bin:$PATH run_p p2p --ssh=a1,a2,a3 --boot-timeout=1s -o run
 	[ "$status" -eq 3 ]
