@@ -372,6 +372,11 @@ const struct command cmd_ping = {
 
 static int check(struct session *s, struct str *drill, struct err *e)
 {
+	if (s->spec.flows > XPORT_FLOWS_MAX) {
+		return err_set(e, 0, "--flows=%lld: ib tests at most %d flows "
+			       "per pair", (long long)s->spec.flows,
+			       XPORT_FLOWS_MAX);
+	}
 	return ahead_take_pair(s, e) < 0 ||
 			       ahead_take_reference(&s->spec, s->argv[1], e) <
 				       0 ?

@@ -93,6 +93,9 @@ const char *column_type_name(enum column_type type);
 /** ... and of failed tests that are repeated with NCCL's port failover. */
 #define P2P_FAILOVER "failover"
 
+/** Code of ping and ib: some UDP source ports of a path lose packets. */
+#define PATH_FLOW "path_flow"
+
 /** One line of results.csv of p2p and ib: one ordered pair src -> dst. */
 #define P2P_COLUMNS(TEXT, INT, REAL, OUTCOME) \
 	INT(attempt, "number of the attempt, from 1") \
@@ -128,7 +131,10 @@ const char *column_type_name(enum column_type type);
 	TEXT(code, 48, "type of failure, one word") \
 	TEXT(detail, 400, "the failure in one sentence") \
 	REAL(wall_s, "duration of the measurement including set-up, seconds") \
-	TEXT(start_utc, 32, "start time, RFC 3339")
+	TEXT(start_utc, 32, "start time, RFC 3339") \
+	INT(flow, "UDP source port, in a row of messages lost on it") \
+	INT(flows, "UDP source ports that were tested: --flows") \
+	INT(lost, "messages of that flow that were lost or sent again")
 struct p2p_row {
 	RECORD_FIELDS(P2P_COLUMNS)
 };

@@ -246,7 +246,6 @@ extern const struct schema schema_memlock;
 #define PING_FLUX	"arp_flux"	/* another port of the node answers */
 #define PING_FOREIGN	"foreign_mac"	/* outcome ok: whose is not known */
 #define PING_FILTERED	"icmp_filtered"	/* UDP comes back, ICMP does not */
-#define PING_FLOW	"path_flow"	/* some UDP ports lose packets */
 #define PING_ECHO_GONE	"echo_closed"	/* host answers, our agent does not */
 #define PING_MTU	"mtu_small"
 #define PING_TCP_OPEN	"tcp_open"

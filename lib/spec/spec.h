@@ -150,7 +150,7 @@ struct spec {
 	char method[16];	/* auto icmp icmp_raw udp */
 	char tcp[16];		/* port, or auto; "" = no TCP */
 	int64_t count;		/* probes a path; 0 = 5, of TCP 1 */
-	int64_t flows;		/* UDP ports a path; 0 = 1 */
+	int64_t flows;		/* UDP source ports per path; 0 = 1 */
 	int64_t interval_ns;	/* between two of them */
 	int64_t size_B;		/* of the data in a probe; 56 */
 	bool df;		/* find the largest whole packet */

@@ -631,6 +631,7 @@ static int read_port(struct verbs_device *d, const char **code, struct err *e)
 	d->max_cqe = most.max_cqe;
 	d->ethernet = a.link_layer == IBV_LINK_LAYER_ETHERNET;
 	d->lid = a.lid;
+	d->lmc = a.lmc;
 	d->mtu_B = 128 << a.active_mtu;	/* enum ibv_mtu: 1 is 256 */
 	if (a.state != IBV_PORT_ACTIVE) {
 		*code = "port_down";
@@ -705,6 +706,16 @@ void verbs_device_close(struct verbs_device *d)
 	memset(d, 0, sizeof(*d));
 }
 
+const char *verbs_flows_lack(const struct verbs_device *d)
+{
+	return !d->ethernet ? "InfiniBand packets have no UDP source port; the "
+			      "LIDs of a port (LMC) and adaptive routing "
+			      "choose their path" :
+	       d->gids[0].roce == 1 ? "RoCE v1 packets have no UDP source "
+				      "port" :
+				      NULL;
+}
+
 /* ---- facts --------------------------------------------------------------- */
 
 void verbs_device_facts(const struct verbs_device *d, json_t *facts)
@@ -716,6 +727,8 @@ void verbs_device_facts(const struct verbs_device *d, json_t *facts)
 	if (!d->ethernet) {
 		facts_addf(facts, d->name, "lid", "", "ibv_query_port", "%d",
 			   d->lid);
+		facts_addf(facts, d->name, "lmc", "", "ibv_query_port", "%d",
+			   d->lmc);
 	}
 	/* add the chosen GID, its index and, where known, its RoCE version
 	 * to facts */

@@ -93,7 +93,8 @@ static int make_queues(struct xport_link *l, struct xport_result *r)
 	return 0;
 }
 
-static struct ibv_ah_attr own_path(const struct xport_link *l)
+/* The path of a queue pair with flow @label; 0: as the driver chooses. */
+static struct ibv_ah_attr path_of(const struct xport_link *l, uint32_t label)
 {
 	const struct verbs_device *d = &l->x->dev;
 	struct ibv_ah_attr a = {
@@ -102,14 +103,20 @@ static struct ibv_ah_attr own_path(const struct xport_link *l)
 		.port_num = d->port,
 	};
 
-	/* a peer in another InfiniBand subnet is only reached by GID, too */
-	if (d->ethernet || l->peer.lid == 0 ||
-	    memcmp(l->gid.raw, l->peer_gid.raw, 8) != 0) {
+	if (l->cm != NULL) {
+		a = *cm_path(l->cm);
+	} else if (d->ethernet || l->peer.lid == 0 ||
+		   /* a peer in another InfiniBand subnet is only reached by
+		    * GID, too */
+		   memcmp(l->gid.raw, l->peer_gid.raw, 8) != 0) {
 		a.is_global = 1;
 		a.grh.sgid_index = (uint8_t)l->gid.index;
 		a.grh.hop_limit = HOP_LIMIT;
 		a.grh.traffic_class = (uint8_t)d->traffic_class.value;
 		memcpy(a.grh.dgid.raw, l->peer_gid.raw, GID_BYTES);
+	}
+	if (label != 0) {
+		a.grh.flow_label = label;
 	}
 	return a;
 }
@@ -129,7 +136,7 @@ static int to_state(struct xport_link *l, enum ibv_qp_state state, int mask)
 		.rq_psn = (uint32_t)l->peer.psn,
 		.max_dest_rd_atomic = (uint8_t)l->own.read_depth,
 		.min_rnr_timer = RNR_TIMER,
-		.ah_attr = l->cm != NULL ? *cm_path(l->cm) : own_path(l),
+		.ah_attr = path_of(l, 0),
 		.sq_psn = (uint32_t)l->own.psn,
 		.timeout = (uint8_t)d->qp_timeout,
 		.retry_cnt = (uint8_t)d->qp_retries,
@@ -138,6 +145,7 @@ static int to_state(struct xport_link *l, enum ibv_qp_state state, int mask)
 			smaller(d->read_ask, (int)l->peer.read_depth),
 			READ_DEPTH_MAX),
 	};
+	struct ibv_qp *flow;
 	int rc = 0;
 
 	/* 1024 bytes are 3: enum ibv_mtu counts powers of two from 256 */
@@ -150,7 +158,22 @@ static int to_state(struct xport_link *l, enum ibv_qp_state state, int mask)
 		a.dest_qp_num = (uint32_t)l->peer.qpns[i];
 		rc = d->v->modify_qp(l->queue[i].qp, &a, IBV_QP_STATE | mask);
 	}
+	for (int i = 0; rc == 0 && (flow = flows_queue(l, i)) != NULL; i++) {
+		a.ah_attr = path_of(l, flow_label(i));
+		a.dest_qp_num = (uint32_t)l->peer.flow_qpns[i];
+		rc = d->v->modify_qp(flow, &a, IBV_QP_STATE | mask);
+	}
 	return rc;
+}
+
+/* Create the queue pairs of --flows, if packets have UDP source ports. */
+static int make_flows(struct xport_link *l, struct xport_result *r)
+{
+	const struct spec *s = l->x->self.spec;
+	int rc = s->flows > 1 && verbs_flows_lack(&l->x->dev) == NULL ?
+			 flows_new(l, smaller((int)s->flows, FLOWS_MAX)) : 0;
+
+	return rc == 0 ? 0 : call_failed(l, VERBS_CREATE_QP, rc, r);
 }
 
 /* ---- life ---------------------------------------------------------------- */
@@ -186,7 +209,8 @@ struct xport_link *verbs_pair_new(struct xport *x, const char *nonce,
 	worker_step(x->self.worker, "creating a queue pair");
 	/* the peer would only see that nothing answers, and be the first to say
 	 * so */
-	rc = verbs_tell_port(l, r) ? -1 : make_queues(l, r);
+	rc = verbs_tell_port(l, r) || make_queues(l, r) < 0 ?
+		     -1 : make_flows(l, r);
 	if (rc == 0) {
 		rc = to_state(l, IBV_QPS_INIT,
 			      IBV_QP_PKEY_INDEX | IBV_QP_PORT |
@@ -234,6 +258,7 @@ void verbs_pair_free(struct xport_link *l)
 			l->x->dev.v->destroy_qp(l->queue[i].qp);
 		}
 	}
+	flows_free(l);
 	if (l->cq != NULL) {
 		l->x->dev.v->destroy_cq(l->cq);
 	}
@@ -289,6 +314,7 @@ int verbs_pair_meet(struct xport_link *l, const char *ticket, bool lead,
 	l->peer_gid = l->peer.gids[lead ? at_b : at_a];
 	l->mtu_B = smaller((int)l->own.mtu_B, (int)l->peer.mtu_B);
 	l->n_queues = smaller(l->own.n_qpns, l->peer.n_qpns);
+	flows_limit(l, l->gid.roce == 1 ? 0 : l->peer.n_flow_qpns);
 	return 0;
 }
 

@@ -114,6 +114,7 @@ struct verbs_device {
 	uint8_t port;
 	bool ethernet;		/* RoCE; else InfiniBand */
 	uint16_t lid;
+	uint8_t lmc;		/* the port has 2^lmc LIDs */
 	int mtu_B;
 	int read_depth, read_ask;	/* reads answered, asked at a time */
 	int max_wr, max_cqe;
@@ -134,6 +135,10 @@ int verbs_device_open(struct verbs_device *d, const char *name,
 		      const struct spec *spec, const char **code,
 		      struct err *e);
 void verbs_device_close(struct verbs_device *d);
+
+/** Return why packets of @d have no UDP source port that a flow label chooses;
+ *  NULL: they have one. */
+const char *verbs_flows_lack(const struct verbs_device *d);
 
 /** Add @s to @facts as @fact of the port, from where it is. */
 void verbs_setting_fact(const struct verbs_device *d, json_t *facts,
@@ -213,6 +218,9 @@ void verbs_memory_facts(const struct verbs_memory *m, json_t *facts);
 /** Queue pairs that share the data of one connection. */
 #define QPS_MAX 16
 
+/** Flows of one pair, with a queue pair each: as many as fit into a ticket. */
+#define FLOWS_MAX XPORT_FLOWS_MAX
+
 /** Data that one end of a queue pair needs from the other. */
 struct verbs_ticket {
 	char name[PORT_NAME];	/* of the port, for messages */
@@ -220,6 +228,8 @@ struct verbs_ticket {
 	int64_t lid, psn;
 	int64_t qpns[QPS_MAX];
 	int n_qpns;		/* at least one */
+	int64_t flow_qpns[FLOWS_MAX];
+	int n_flow_qpns;
 	struct gid_entry gids[GID_OFFERS];	/* that it may be reached by;
 						 * index is not told */
 	size_t n_gids;
@@ -254,8 +264,10 @@ int verbs_ticket_parse(const char *text, struct verbs_ticket *t,
 struct verbs_box {
 	uint64_t in[BOX_WORDS];		/* by the peer */
 	uint64_t ping_in;
+	uint64_t flow_in;
 	uint64_t out[BOX_WORDS];	/* to the peer */
 	uint64_t ping_out;
+	uint64_t flow_out;
 };
 
 struct xport {
@@ -302,6 +314,7 @@ struct xport_link {
 	struct ibv_cq *cq;
 	struct link_queue queue[QPS_MAX];
 	int n_queues;
+	struct flows *flows;		/* flows.c; NULL: none */
 	struct verbs_ticket own, peer;
 	struct gid_entry gid, peer_gid;	/* that this pair uses */
 	struct cm *cm;			/* NULL: the path is our own */
@@ -372,6 +385,28 @@ bool verbs_tell_port(const struct xport_link *l, struct xport_result *r);
 /** The fault as @r says it. */
 void verbs_tell_fault(const struct xport_link *l, const char *doing,
 		     struct xport_result *r);
+
+/* ---- flows --------------------------------------------------------------- */
+
+/** The flow label of flow @i < FLOWS_MAX, never 0: each of another UDP source
+ *  port. */
+uint32_t flow_label(int i);
+/** The UDP source port of RoCE v2 packets with flow label @label, 20 bits. */
+uint16_t flow_port(uint32_t label);
+
+/** Create @n queue pairs for flows of @l, and name them in the own ticket; 0 or
+ *  an errno.  flows_free() frees in any case. */
+int flows_new(struct xport_link *l, int n);
+void flows_free(struct xport_link *l);
+/** Use the first @n only. */
+void flows_limit(struct xport_link *l, int n);
+/** The queue pair of flow @i; NULL: there are no more. */
+struct ibv_qp *flows_queue(const struct xport_link *l, int i);
+/** Test all flows of @l, whose ends need not do more than be connected: set
+ *  r->flows, and report those that lose packets.  @sends: this end is the
+ *  sender of the rows. */
+void flows_test(struct xport_link *l, bool sends, int64_t deadline_ns,
+		struct xport_result *r);
 
 /* ---- cm ------------------------------------------------------------------ */
 

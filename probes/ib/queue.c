@@ -29,6 +29,8 @@ static const struct field port_fields[] = {
 static const struct field queue_fields[] = {
 	FIELD_LIST(verbs_ticket, qpns, n_qpns, "qpns", INTS, 0, 0xffffff,
 		   "numbers of the queue pairs"),
+	FIELD_LIST(verbs_ticket, flow_qpns, n_flow_qpns, "flow_qpns", INTS, 0,
+		   0xffffff, "of one flow each"),
 	TICKET(lid, INT, 0, UINT16_MAX, "of the port"),
 	TICKET(psn, INT, 0, 0xffffff, "first packet"),
 	TICKET(mtu_B, INT, 256, 4096, "of the path"),

@@ -293,6 +293,10 @@ static int run_active(struct xport_link *l, const struct xport_cell *c,
 	struct stream s;
 	uint64_t word;
 
+	if (c->flows) {
+		/* before any word: the way of the words may be a bad one */
+		flows_test(l, c->sender, deadline_ns, r);
+	}
 	stream_init(&s, l, c, deadline_ns);
 	if (verbs_hear(l, &word, false, deadline_ns) < 0 ||
 	    (c->latency && (verbs_settle(l, deadline_ns) < 0 ||
@@ -398,6 +402,8 @@ static bool verbs_measure(struct xport_link *l, const struct xport_cell *c,
 #include <errno.h>
 #include <stdlib.h>
 
+#include "probes/host/inventory.h"
+
 static void verbs_shutdown(struct xport *x)
 {
 	if (x == NULL) {
@@ -458,6 +464,10 @@ static void verbs_describe(struct xport *x, json_t *facts)
 {
 	verbs_device_facts(&x->dev, facts);
 	verbs_memory_facts(&x->memory, facts);
+	if (x->self.spec->flows > 1 && verbs_flows_lack(&x->dev) != NULL) {
+		facts_add(facts, x->dev.name, "flows_lack",
+			  verbs_flows_lack(&x->dev), "", "ibv_query_gid");
+	}
 }
 
 /* Free the queue pair of a task that did not connect. */

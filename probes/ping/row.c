@@ -438,7 +438,7 @@ void ping_flow_row(struct ping_child *c, const struct ping_path *p,
 	row.sent = f->sent;
 	row.received = f->received;
 	row.outcome = f->received > 0 ? OUTCOME_OK : OUTCOME_TIMEOUT;
-	STR_COPY(row.code, PING_FLOW);
+	STR_COPY(row.code, PATH_FLOW);
 	str_addf(&says, "UDP %s port %u to %s port %u: %u of %u packets got no "
 		 "reply, in each of its tests", row.src_ip, port, row.dst_ip,
 		 ping_udp_port(c, dst), f->sent - f->received, f->sent);

@@ -73,7 +73,8 @@ void resume_row(struct resume *r, const struct p2p_row *row)
 	struct cell_say say = { .attempt = row->attempt,
 				.outcome = row->outcome };
 
-	if (c == NULL || !is_measured(row) || row->attempt < c->attempt) {
+	if (c == NULL || !is_measured(row) || row->attempt < c->attempt ||
+	    row->flow > 0) {
 		return;
 	}
 	r->done -= is_good(c);

@@ -83,7 +83,8 @@ int64_t plan_task_ns(const struct spec *s, const struct xport_ops *ops)
 {
 	double sum_s = sum_sizes(s, ops, limit_s);
 
-	return (int64_t)(1e9 * fmin(sum_s, TASK_MAX_S));
+	return (int64_t)(1e9 * fmin(sum_s, TASK_MAX_S)) +
+	       2 * xport_flows_ns(s);
 }
 
 double plan_pair_s(const struct spec *s, const struct xport_ops *ops)

@@ -108,6 +108,17 @@ static const struct field result_fields[] = {
 	RESULT(r.code, "code", TEXT, 0, 0, "reason, as a code"),
 	RESULT(r.detail, "detail", TEXT, 0, 0, "reason, in words"),
 	RESULT(r.echo, "echo", BOOL, 0, 0, "only waited for the other rank"),
+	RESULT(r.flows, "flows", INT, 0, XPORT_FLOWS_MAX, "that were tested",
+	       OPT),
+	{ 0 }
+};
+
+const struct field order_flow_fields[] = {
+	FIELD(xport_flow, sends, "sends", BOOL, 0, 0, "from the reporting end"),
+	FIELD(xport_flow, port, "port", INT, 1, UINT16_MAX, "UDP source port"),
+	FIELD(xport_flow, sent, "sent", INT, 1, INT32_MAX, "messages"),
+	FIELD(xport_flow, lost, "lost", INT, 1, INT32_MAX, "of these"),
+	FIELD(xport_flow, says, "says", TEXT, 0, 0, "the same in words"),
 	{ 0 }
 };
 
@@ -123,8 +134,18 @@ const struct field order_report_fields[] = {
 	       "rank of a model that crashed", OPT),
 	REPORT(facts, "facts", ARRAY, 0, ORDER_FACTS,
 	       "lines of facts.csv, found out meanwhile", OPT),
+	REPORT(flows, "flows", ARRAY, 0, ORDER_FLOWS, "that lose packets", OPT,
+	       .places = order_flow_fields),
 	{ 0 }
 };
+
+void xport_lost(struct worker *w, const struct xport_flow *f)
+{
+	if (w->flows == NULL) {
+		w->flows = json_array();
+	}
+	json_array_append_new(w->flows, schema_json(order_flow_fields, f));
+}
 
 /* ---- orders ------------------------------------------------------------- */
 
@@ -238,6 +259,7 @@ int order_report_read(const void *bytes, size_t n, struct order_report *r,
 
 void order_report_release(struct order_report *r)
 {
+	json_decref(r->flows);
 	json_decref(r->facts);
 	free(r->results);
 	*r = (struct order_report){ 0 };

@@ -43,7 +43,7 @@ static inline int64_t order_most_B(const struct order_how *h)
 
 /** Fields of orders, words and reports in the order of their CBOR. */
 extern const struct field order_how_fields[], order_fields[],
-	order_word_fields[], order_report_fields[];
+	order_word_fields[], order_report_fields[], order_flow_fields[];
 
 int order_how_parse(const json_t *j, struct order_how *h, struct err *e);
 
@@ -92,6 +92,7 @@ struct order_result {
 
 #define ORDER_RESULTS (2 * SPEC_MAX_SIZES)	/* of a report, at most */
 #define ORDER_FACTS   64
+#define ORDER_FLOWS   (2 * XPORT_FLOWS_MAX)
 
 /** The end of a task, as one end of the pair tells it. */
 struct order_report {
@@ -100,6 +101,7 @@ struct order_report {
 	bool unfit;		/* the worker ends and is replaced */
 	int64_t crashed;	/* rank of a model that crashed; RECORD_NONE */
 	json_t *facts;		/* array, found out meanwhile; NULL: none */
+	json_t *flows;		/* array of order_flow_fields; NULL: none */
 	struct order_result *results;
 	int n;
 };

@@ -272,10 +272,21 @@ void nccl_told_say(struct nccl_told *t, const struct xport_self *self,
 void xport_result_init(struct xport_result *r)
 {
 	memset(r, 0, sizeof(*r));
-	r->iters = r->wrong = RECORD_NONE;
+	r->iters = r->wrong = r->flows = RECORD_NONE;
 	r->bw_GB_s = r->bw_min_GB_s = r->bw_max_GB_s = NAN;
 	r->lat_us = r->lat_p99_us = NAN;
 	r->outcome = OUTCOME_NOT_RUN;
+}
+
+int64_t xport_timeout_ns(const struct spec *s)
+{
+	return INT64_C(4096) << s->qp_timeout;
+}
+
+int64_t xport_flows_ns(const struct spec *s)
+{
+	return s->flows > 1 ? 2 * (s->qp_retries + 1) * xport_timeout_ns(s) :
+			      0;
 }
 
 void *xport_fail(struct xport_result *r, enum outcome o, const char *code,

@@ -34,6 +34,7 @@ struct worker {
 				 * such a file */
 	json_t *facts;		/* of worker_fact(), not yet reported; NULL:
 				 * none */
+	json_t *flows;		/* the same of xport_lost() */
 	/**
 	 * Wait for the data connection whose opener named @nonce; the agent
 	 * owns the listening socket, has it prove itself and passes the
@@ -71,7 +72,7 @@ bool worker_cancelled(struct worker *w);
  * The table of transports is probes/transports.h; what each can do is in
  * lib/spec/options.c.
  */
-#define XPORT_TICKET_MAX 2048
+#define XPORT_TICKET_MAX 4096
 
 /** Identity of this worker. */
 struct xport_self {
@@ -97,6 +98,7 @@ struct xport_cell {
 	int iters;		/* 0 = until steady, within the deadline */
 	int warmup;
 	bool check;
+	bool flows;		/* test --flows, too */
 	bool latency;		/* measure lat_us too (8 B, half round trip) */
 	uint64_t pattern_seed;	/* data pattern, same on both ends */
 	/* a drill: this end is told what to do, the other does not know */
@@ -133,6 +135,18 @@ struct xport_result {
 	char detail[200];	/* this end's sentence */
 	bool echo;		/* only says that the other end left, or that
 				 * waiting for it was in vain */
+	int64_t flows;		/* of --flows, that were tested */
+};
+
+/** Flows of a pair, at most. */
+#define XPORT_FLOWS_MAX 128
+
+/** A flow that loses packets. */
+struct xport_flow {
+	bool sends;		/* from this end; else to it */
+	int64_t port;		/* UDP source port */
+	int64_t sent, lost;	/* messages */
+	char says[240];
 };
 
 /**
@@ -240,6 +254,13 @@ static inline bool xport_is(const struct xport_ops *ops, unsigned flags)
 }
 
 void xport_result_init(struct xport_result *r);
+/** Report @f with the task at hand. */
+void xport_lost(struct worker *w, const struct xport_flow *f);
+/** After so long a queue pair sends again what is not acknowledged, ns. */
+int64_t xport_timeout_ns(const struct spec *s);
+/** How long --flows may take in one direction, ns: a queue pair has given up
+ *  by then, even if its timeout is twice as long as set. */
+int64_t xport_flows_ns(const struct spec *s);
 /** Do what a drill makes this end do instead of its work, with @r filled in;
  *  false: nothing. */
 bool xport_act_drill(struct worker *w, const struct xport_cell *c,

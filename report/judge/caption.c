@@ -511,11 +511,18 @@ static double flows_needed(double links, double sure)
 /** Notes how many links --flows has used. */
 static void note_flows(const struct run *run, struct str *out)
 {
-	const double n = run->mesh ? (double)run->mesh->flows_tested : 0;
+	const double n = (double)run->flows_tested;
 	int links = 1;
 
 	while (n > 0 && flows_needed(links + 1, FLOWS_SURE) <= n) {
 		links++;
+	}
+	run_foreach_fact(run, f) {
+		if (n == 0 && out->len == 0 &&
+		    strcmp(f->fact, "flows_lack") == 0) {
+			str_addf(out, "no flows on %s of %s: %s", f->scope,
+				 f->node, f->value);
+		}
 	}
 	if (n > 0) {
 		str_addf(out, "%.0f flow%s per path: ", n, n == 1 ? "" : "s");

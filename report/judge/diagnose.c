@@ -27,8 +27,7 @@ const struct diagnose_row *diagnose_row_of(const struct run *run,
 		if (r->src_rank == src && r->dst_rank == dst &&
 		    strcmp(r->step, s->name) == 0 &&
 		    (!best || (r->outcome == OUTCOME_OK &&
-			       (best->outcome != OUTCOME_OK ||
-				r->bw_GB_s > best->bw_GB_s)))) {
+			       r->bw_GB_s > best->bw_GB_s))) {
 			best = r;
 		}
 	}
@@ -395,14 +394,9 @@ static bool is_lost(const struct run *run, const struct diagnose_step *s,
 bool diagnose_again(const struct run *run, const struct diagnose_step *s,
 		    int src, int dst)
 {
-	const struct diagnose_row *r = diagnose_row_of(run, s, src, dst);
-	const bool rates = class_of(run, src, dst) == CELL_SLOW ||
-			   class_of(run, src, dst) == CELL_PASS;
-
 	/* the top has been measured twice */
-	return s->rate && !diagnose_is_knob(s) && s != diagnose_top(run) &&
-	       (is_lost(run, s, src, dst) ||
-		(rates && r && cells_outcome_failed(r->outcome)));
+	return !diagnose_is_knob(s) && s != diagnose_top(run) &&
+	       is_lost(run, s, src, dst);
 }
 
 bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
@@ -790,7 +784,7 @@ static int take_pair(const struct run_rows *rows, const void *data)
 	const struct p2p_row *p = data;
 	bool all = diagnose_is_knob(g->step);
 
-	for (size_t i = 0; i < g->n; i++) {
+	for (size_t i = 0; p->flow <= 0 && i < g->n; i++) {
 		const struct diagnose_row *r = &g->rows[i];
 
 		if (is_end(g, r->src_rank, p->src_node, p->src_gpu) &&

@@ -3,7 +3,6 @@
 #ifndef REPORT_JUDGE_DIAGNOSE_H
 #define REPORT_JUDGE_DIAGNOSE_H
 
-#include "lib/base/clock.h"
 #include "lib/data/record_rows.h"
 #include "report/judge/verdict.h"
 
@@ -21,12 +20,6 @@
 #define DIAGNOSE_PER_FINDING 2
 #define DIAGNOSE_BAD_PAIRS   6
 #define DIAGNOSE_MAX_PAIRS   (2 * DIAGNOSE_BAD_PAIRS)
-/** All steps together, and one of them; --time-limit may leave less. */
-#define DIAGNOSE_NS	 (240 * NS_PER_S)
-#define DIAGNOSE_STEP_NS (60 * NS_PER_S)
-/** ... which is this share of the time that the run leaves, since others of a
- *  larger run want some of it, too. */
-#define DIAGNOSE_SHARE 2
 
 /** Variables that one knob, or several together, set. */
 #define DIAGNOSE_MAX_ENV 4
@@ -101,8 +94,8 @@ struct finding *diagnose_finding(const struct run *run,
 bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
 		      int src, int dst, const char **why);
 
-/** Return true if the layer @s of the pair should be measured once more: a slow
- *  pair loses its rate there, or fails, or a good pair like that. */
+/** Return true if the layer @s of the pair should be measured once more: it is
+ *  where a slow pair loses its rate, or a good pair like that. */
 bool diagnose_again(const struct run *run, const struct diagnose_step *s,
 		    int src, int dst);
 

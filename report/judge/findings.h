@@ -596,7 +596,7 @@ const char *growth_code(const struct run *run, const struct fact_row *f,
 			const char **text);
 /** Ping: tables of neighbours that are too small for what was planned. */
 void neighbour_findings(const struct run *run, struct verdict *v);
-/** Ping with --flows: paths of which some UDP ports lose packets. */
+/** --flows: paths of which some UDP ports lose packets. */
 void flow_findings(const struct run *run, struct verdict *v);
 
 #endif

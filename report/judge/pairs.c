@@ -834,7 +834,7 @@ static const struct judge_pass {
 	{ .find = bond_findings },
 	{ .find = info_findings },
 	{ .find = neighbour_findings, .needs = OF_PING },
-	{ .find = flow_findings, .needs = OF_PING },
+	{ .find = flow_findings },
 	{ .find = untested_findings },
 	{ .find = retest_findings },
 	{ .find = mesh_merge, .needs = OF_PING },

@@ -291,14 +291,13 @@ void neighbour_findings(const struct run *run, struct verdict *v)
  *  which most flows lost none. */
 static bool is_apart(const struct run *run, size_t at)
 {
-	const struct mesh *m = run->mesh;
 	size_t bad = 0;
 
-	for (size_t i = 0; i < m->n_flows; i++) {
-		bad += m->flows[i].src == m->flows[at].src &&
-		       m->flows[i].dst == m->flows[at].dst;
+	for (size_t i = 0; i < run->n_flows; i++) {
+		bad += run->flows[i].src == run->flows[at].src &&
+		       run->flows[i].dst == run->flows[at].dst;
 	}
-	return 100 * bad <= FLOWS_PERCENT * (size_t)m->flows_tested;
+	return 100 * bad <= FLOWS_PERCENT * (size_t)run->flows_tested;
 }
 
 /** The part of all such flows: two nodes; if more nodes were tested, the one
@@ -309,8 +308,8 @@ static struct part part_of_flows(const struct run *run, const bool *apart)
 	int two[2] = { -1, -1 };
 	bool is[2] = { true, true }, same = true;
 
-	for (size_t i = 0; i < run->mesh->n_flows; i++) {
-		const struct mesh_flow *f = &run->mesh->flows[i];
+	for (size_t i = 0; i < run->n_flows; i++) {
+		const struct run_flow *f = &run->flows[i];
 		int a = run->ranks[f->src].node, b = run->ranks[f->dst].node;
 
 		if (!apart[i]) {
@@ -336,14 +335,13 @@ static struct part part_of_flows(const struct run *run, const bool *apart)
 
 void flow_findings(const struct run *run, struct verdict *v)
 {
-	const struct mesh *m = run->mesh;
-	bool *apart = calloc(m->n_flows + 1, sizeof(*apart)), fail = false;
+	bool *apart = calloc(run->n_flows + 1, sizeof(*apart)), fail = false;
 	size_t n = 0, dead = 0, shown = 0;
 	struct finding *f;
 
 	v->failed |= !apart;
-	for (size_t i = 0; apart && i < m->n_flows; i++) {
-		const struct mesh_flow *flow = &m->flows[i];
+	for (size_t i = 0; apart && i < run->n_flows; i++) {
+		const struct run_flow *flow = &run->flows[i];
 
 		apart[i] = is_apart(run, i);
 		n += apart[i];
@@ -351,18 +349,18 @@ void flow_findings(const struct run *run, struct verdict *v)
 		fail |= apart[i] && 2 * flow->received < flow->sent;
 	}
 	if (n > 0) {
-		f = finding_add(v, part_of_flows(run, apart), PING_FLOW);
+		f = finding_add(v, part_of_flows(run, apart), PATH_FLOW);
 		f->fail = fail && !run->shared_cores;
 		f->cells = f->explained = n;
 		finding_say(f, "%zu UDP flow%s lose%s packets in each test, %zu "
 			    "of them all, while most of the %lld flows of the "
 			    "same paths lose none: one of several links is bad",
 			    n, n == 1 ? "" : "s", n == 1 ? "s" : "", dead,
-			    (long long)m->flows_tested);
-		for (size_t i = 0; i < m->n_flows && shown < FLOWS_SHOWN; i++) {
-			if (apart[i]) {
-				finding_add_evidence(f, "%s", m->flows[i].says);
-				shown++;
+			    (long long)run->flows_tested);
+		for (size_t i = 0; i < run->n_flows; i++) {
+			if (apart[i] && shown++ < FLOWS_SHOWN) {
+				finding_add_evidence(f, "%s",
+						     run->flows[i].says);
 			}
 		}
 		f->n_first = 2;

@@ -297,7 +297,9 @@ static bool pairs_row_fits(const struct run *run, const struct p2p_row *row)
 {
 	int64_t n = run->n_ranks;
 
-	return row->src_rank >= 0 && row->src_rank < n && row->dst_rank >= 0 &&
+	return (row->flow <= 0 ||
+		(row->lost >= 0 && row->iters >= row->lost)) &&
+	       row->src_rank >= 0 && row->src_rank < n && row->dst_rank >= 0 &&
 	       row->dst_rank < n && row->src_rank != row->dst_rank &&
 	       (row->attempt == RECORD_NONE ||
 		(row->attempt > 0 && row->attempt < INT32_MAX));
@@ -728,6 +730,14 @@ static int take_row(const struct run_rows *rows, const void *data)
 	at = run_at(run, (int)row->src_rank, (int)row->dst_rank);
 	if (at == run_n_cells(run)) {
 		return 1;
+	}
+	if (row->flow > 0) {
+		return run_add_flow(run, (int)row->src_rank,
+				    (int)row->dst_rank, row->iters,
+				    row->iters - row->lost, row->detail);
+	}
+	if (row->flows > run->flows_tested) {
+		run->flows_tested = row->flows;
 	}
 	run->rows++;
 	count_other_nic(run, row, (int)row->src_rank, row->src_nic);

@@ -335,8 +335,6 @@ static int take_row(const struct run_rows *rows, const void *data)
 	int d = find_rank(run, *places, row->dst_node, row->dst_ip);
 	bool good = row->outcome == OUTCOME_OK;
 	struct mesh *m = run->mesh;
-	struct mesh_flow flow = { .src = s, .dst = d, .sent = row->sent,
-				  .received = row->received };
 	size_t at, len = strlen(run->transport);
 
 	if (row->dst_node[0] == '\0') {
@@ -346,12 +344,11 @@ static int take_row(const struct run_rows *rows, const void *data)
 		return 1;
 	}
 	if (row->flow > 0) {
-		STR_COPY(flow.says, row->detail);
-		return grow_add(&m->flows, &m->n_flows, &flow, sizeof(flow)) ?
-			       0 : -1;
+		return run_add_flow(run, s, d, row->sent, row->received,
+				    row->detail);
 	}
-	if (row->flows > m->flows_tested) {
-		m->flows_tested = row->flows;
+	if (row->flows > run->flows_tested) {
+		run->flows_tested = row->flows;
 	}
 	run->rows++;
 	at = run_at(run, s, d);

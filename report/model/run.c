@@ -297,6 +297,17 @@ int run_add_fact(struct run *run, const struct fact_row *f)
 	return grow_add(&run->facts, &run->n_facts, f, sizeof(*f)) ? 0 : -1;
 }
 
+int run_add_flow(struct run *run, int src, int dst, int64_t sent,
+		 int64_t received, const char *says)
+{
+	struct run_flow flow = { .src = src, .dst = dst, .sent = sent,
+				 .received = received };
+
+	STR_COPY(flow.says, says);
+	return grow_add(&run->flows, &run->n_flows, &flow, sizeof(flow)) ?
+		       0 : -1;
+}
+
 const struct event_row *run_find_event(const struct run *run,
 				       const char *event, const char *node)
 {
@@ -729,7 +740,7 @@ void run_release(struct run *run)
 	run_drop_contrast(run);
 	free(run->follow);
 	free(run->follow_only);
-	free(run->mesh ? run->mesh->flows : NULL);
+	free(run->flows);
 	free(run->mesh);
 	expected_release(&run->expected);
 	accept_release(&run->accept);

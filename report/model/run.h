@@ -204,6 +204,13 @@ struct run {
 				 * pass */
 	size_t rows, bad_rows;
 	char bad_why[160];
+	struct run_flow {	/* UDP flows that lost packets */
+		int src, dst;	/* ranks */
+		int64_t sent, received;
+		char says[400];
+	} *flows;
+	size_t n_flows;
+	int64_t flows_tested;	/* of each path, at most; 0: none */
 	char unread[400];	/* the last file besides that cannot be read,
 				 * and why; "": none */
 };
@@ -566,6 +573,10 @@ int run_keep_detail(struct run *run, size_t at, const char *detail);
 /** Keep the row of a test by --diagnose unless its pair is not one of the run;
  *  0, or -1 when memory runs out. */
 int run_add_diagnose(struct run *run, const struct diagnose_row *row);
+/** Keep a row of a flow from rank @src to rank @dst, which lost packets; 0, or
+ *  -1 when memory runs out. */
+int run_add_flow(struct run *run, int src, int dst, int64_t sent,
+		 int64_t received, const char *says);
 /** Keep @f; past the first thousands only what findings are by.  0, or -1 when
  *  memory runs out. */
 int run_add_fact(struct run *run, const struct fact_row *f);
@@ -588,13 +599,6 @@ struct mesh {
 				 * answer; NAN */
 	uint8_t *heard;		/* the other end has heard what it did not
 				 * answer, or not in a way that came back */
-	struct mesh_flow {	/* UDP flows that lost packets */
-		int src, dst;	/* ranks */
-		int64_t sent, received;
-		char says[400];
-	} *flows;
-	size_t n_flows;
-	int64_t flows_tested;	/* of each path, at most; 0: none */
 	char segment[64];	/* the only one in this picture, "" = all */
 	bool cross;		/* segments were tested against each other */
 	bool by_rail;		/* or ranks of one rail only, as planned */

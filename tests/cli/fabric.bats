@@ -47,6 +47,17 @@ findings()
 		"\(.kind) \(.node):\(.index) \(.code)"' run/verdict.json
 }
 
+# flowing FAULT CODE [OPTION...]: 32 flows between two nodes; ports with rows of
+# their own are those that the fault is about, of 32 two
+flowing()
+{
+	ib "$1" "$2" --flows=32 --nodelist=n0,n1 "${@:3}"
+	awk -F, '/path_flow/ { print $(NF - 2) }' run/results.csv >flows
+	[ -n "${3-}" ] || while read -r n; do
+		[ $((n & 15)) = 5 ]
+	done <flows
+}
+
 is()
 {
 	[ "$(findings)" = "$1" ] || { findings; cat out; return 1; }
@@ -96,6 +107,34 @@ is()
 @test "a NIC that changes data" {
 	ib 'corrupt f1' 1 --check=1
 	is 'nic n0:1 data_corrupt'
+}
+
+@test "one path of 16 that loses packets: --flows names its ports, and no other" {
+	flowing 'lost f1 port&15=5' 1
+	is 'node_pair n0:null path_flow'
+	[ "$(wc -l <flows)" = 4 ]
+	jq -r '.findings[0].evidence[]' run/verdict.json |
+		grep -q 'UDP 10.7.1.10 port [0-9]* to 10.7.1.11 port 4791 (flow'
+	grep -q '32 flows per path: 90 % sure that each of 7 links was used' out
+	# a lost packet takes a timeout
+	flowing 'lost f1 port&15=5 percent=15' 0
+	jq -e '[.findings[] | [.code, .severity]] == [["path_flow", "warn"]]' \
+		run/verdict.json
+	jq -r '.findings[0].evidence[]' run/verdict.json |
+		grep -q 'messages had to be sent again after 67 ms'
+	# all flows of the path: none is apart
+	flowing 'lost f1' 1 --qp-timeout=10
+	jq -e '[.findings[].code] | index("path_flow") == null' run/verdict.json
+}
+
+@test "InfiniBand has no flows, and says so" {
+	sed -i 's/$/ link=InfiniBand/' "$fabric/devices"
+	"$machine" tree "$fabric"
+	ib '' 0 --flows=8 --nodelist=n0,n1
+	grep -q 'no flows on f0 of n0: InfiniBand packets have no UDP' out
+	grep -q ',lmc,0,' run/facts.csv
+	sed -i 's/ link=InfiniBand//' "$fabric/devices"
+	"$machine" tree "$fabric"
 }
 
 # ---- NCCL's own IB transport, without a GPU ---------------------------------

@@ -174,6 +174,12 @@ static void the_largest_size_decides(void **state)
 	x.size_B = TOP_B;
 	resume_row(r, &x);
 	expect_left(r, "");
+	/* a flow of it is no test */
+	x.flow = 49153;
+	x.attempt = 2;
+	x.outcome = OUTCOME_ERROR;
+	resume_row(r, &x);
+	expect_left(r, "");
 }
 
 static void a_bad_size_is_not_forgotten(void **state)

@@ -196,9 +196,9 @@ static void ticket_there_and_back(void **state)
 			  { .raw = IPV6, .roce = 1 } },
 		.read_depth = 16, .data_addr = INT64_MAX, .data_key = 5,
 		.box_addr = 4096, .box_key = UINT32_MAX, .cm_port = 65535,
-		.ip = "fd00:7::1",
+		.ip = "fd00:7::1", .flow_qpns = { 8, 9 }, .n_flow_qpns = 2,
 	}, back;
-	char text[2048], small[16];
+	char text[XPORT_TICKET_MAX], small[16];
 
 	(void)state;
 	assert_int_equal(verbs_ticket_format(&t, text, sizeof(text), NULL), 0);
@@ -206,6 +206,51 @@ static void ticket_there_and_back(void **state)
 	assert_memory_equal(&t, &back, sizeof(t));
 	assert_int_equal(verbs_ticket_format(&t, small, sizeof(small), NULL),
 			 -1);
+}
+
+/** The longest ticket there is. */
+static void ticket_of_all_flows(void **state)
+{
+	struct verbs_ticket t = { .mtu_B = 4096, .n_qpns = QPS_MAX,
+				  .n_gids = GID_OFFERS,
+				  .n_flow_qpns = FLOWS_MAX,
+				  .data_addr = INT64_MAX,
+				  .box_addr = INT64_MAX };
+	char text[XPORT_TICKET_MAX];
+
+	(void)state;
+	memset(t.name, 'a', sizeof(t.name) - 1);
+	memset(t.ip, 'a', sizeof(t.ip) - 1);
+	memset(t.link_layer, 'a', sizeof(t.link_layer) - 1);
+	t.lid = t.psn = t.data_key = t.box_key = 65535;
+	for (int i = 0; i < FLOWS_MAX; i++) {
+		t.flow_qpns[i] = t.qpns[i % QPS_MAX] = 0xffffff;
+	}
+	for (int i = 0; i < GID_OFFERS; i++) {
+		t.gids[i].prefix = 8 * GID_BYTES;
+	}
+	assert_int_equal(verbs_ticket_format(&t, text, sizeof(text), NULL), 0);
+}
+
+/** Each label has a UDP source port of its own, as Linux computes it, and none
+ *  is 0, by which a driver takes another. */
+static void flows_have_ports(void **state)
+{
+	bool seen[65536] = { false };
+
+	(void)state;
+	assert_int_equal(flow_port(1), 0xc001);
+	assert_int_equal(flow_port(0x3fff), 0xffff);
+	assert_int_equal(flow_port(0x4000), 0xc001);
+	assert_int_equal(flow_port(0xfffff), 0xffc0);
+	for (int i = 0; i < FLOWS_MAX; i++) {
+		uint32_t label = flow_label(i);
+
+		assert_true(label > 0 && label < 1 << 20);
+		assert_true(flow_port(label) >= 0xc000);
+		assert_false(seen[flow_port(label)]);
+		seen[flow_port(label)] = true;
+	}
 }
 
 /* The first @from of a good ticket replaced by @to is none. */
@@ -491,6 +536,8 @@ int main(void)
 		cmocka_unit_test(gid_as_jobs_want_it),
 		cmocka_unit_test(gid_as_people_write_it),
 		cmocka_unit_test(ticket_there_and_back),
+		cmocka_unit_test(ticket_of_all_flows),
+		cmocka_unit_test(flows_have_ports),
 		cmocka_unit_test(strange_tickets),
 		cmocka_unit_test(words_of_failures),
 #if HAVE_VERBS

@@ -205,7 +205,10 @@ static void what_all_orders_share_has_limits(void **state)
 
 static void results_keep_unmeasured_apart_from_zero(void **state)
 {
+	const struct xport_flow lost = { .sends = true, .port = 49153,
+					 .sent = 140, .lost = 7, .says = "x" };
 	struct order_result r = { .dir = 1, .size_B = 64 };
+	struct worker w = { 0 };
 	struct order_report report = { .rank = 2, .id = 9, .late_ns = 4,
 				       .unfit = true, .crashed = RECORD_NONE,
 				       .facts = json_pack("[s]", "a fact"),
@@ -213,11 +216,16 @@ static void results_keep_unmeasured_apart_from_zero(void **state)
 
 	(void)state;
 	xport_result_init(&r.r);
+	r.r.flows = 16;
+	xport_lost(&w, &lost);
+	report.flows = w.flows;
 	xport_fail(&r.r, OUTCOME_TIMEOUT, "task_timeout", "late by %d", 3);
 	assert_int_equal(report_round(&report, &back), 0);
 	assert_true(back.rank == 2 && back.id == 9 && back.late_ns == 4);
 	assert_true(back.unfit && back.crashed == RECORD_NONE);
 	assert_true(json_equal(back.facts, report.facts));
+	assert_true(json_equal(back.flows, report.flows));
+	assert_int_equal(back.results->r.flows, 16);
 	assert_int_equal(back.n, 1);
 	assert_true(back.results->dir == 1 && back.results->size_B == 64);
 	assert_true(isnan(back.results->r.bw_GB_s));
@@ -236,6 +244,7 @@ static void results_keep_unmeasured_apart_from_zero(void **state)
 	assert_int_equal(order_report_read("\x83\2\x09\1\x80\x80", 6, &back,
 					   NULL), -1);
 	json_decref(report.facts);
+	json_decref(report.flows);
 }
 
 static void drop(void *arg, json_t *msg)

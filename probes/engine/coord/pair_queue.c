@@ -186,7 +186,8 @@ void rows_note(struct pairs_work *w, const struct p2p_row *r)
 	bool was_bad = cell->attempt > 0 && cell->class != CELL_PASS &&
 		       cell->class != CELL_SLOW && cell->class != CELL_NOT_RUN;
 
-	if (pairs_pass(w) != &w->passes[0] || cell == &w->cells[w->grid.n] ||
+	if (r->flow > 0 ||	/* less than the test */
+	    pairs_pass(w) != &w->passes[0] || cell == &w->cells[w->grid.n] ||
 	    !cells_decides((struct cell_say){.attempt = r->attempt,
 					     .outcome = r->outcome},
 			   r->size_B == order_most_B(&w->how),
@@ -344,6 +345,9 @@ static void take_numbers(struct p2p_row *r, const struct xport_result *x)
 	}
 	if (x->wrong != RECORD_NONE) {
 		r->wrong = x->wrong;
+	}
+	if (x->flows != RECORD_NONE) {
+		r->flows = x->flows;
 	}
 }
 
@@ -582,6 +586,36 @@ void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,
 						2 : 1));
 	}
 	write_row(w, &r);
+}
+
+void rows_flows(struct pairs_work *w, const struct active *a, int end,
+		const json_t *flows)
+{
+	const json_t *entry;
+	struct xport_flow f;
+	struct p2p_row r;
+	size_t i;
+
+	json_array_foreach(flows, i, entry) {
+		int src = 0;
+
+		f = (struct xport_flow){ 0 };
+		if (schema_read(order_flow_fields, &f, entry, NULL) < 0 ||
+		    f.lost > f.sent) {
+			continue;
+		}
+		src = f.sends ? end : !end;
+		row_init(w, &r, active_rank(a, src), active_rank(a, !src),
+			 a->task.attempt);
+		r.flow = f.port;
+		r.iters = f.sent;
+		r.lost = f.lost;
+		r.outcome = OUTCOME_ERROR;
+		STR_COPY(r.code, PATH_FLOW);
+		STR_COPY(r.detail, f.says);
+		STR_COPY(r.start_utc, a->start_utc);
+		coord_write_row(w->c, &r);
+	}
 }
 
 /* ---- tasks that wait ---------------------------------------------------- */

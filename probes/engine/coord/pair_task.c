@@ -351,6 +351,7 @@ static void task_done(struct pairs_work *w, int rank, struct order_report *r)
 
 		failed = failed || o == OUTCOME_ERROR || o == OUTCOME_TIMEOUT;
 	}
+	rows_flows(w, a, which, r->flows);
 	task_end_in(w, a, which, failed);
 	if (crashed && ++w->ranks.all[r->crashed].deaths >= SLOT_LIVES) {
 		ranks_out(&w->ranks, (int)r->crashed, RANK_RETIRED,

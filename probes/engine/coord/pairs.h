@@ -202,6 +202,10 @@ uint8_t rows_dirs_known(const struct active *a);
  *  its own, the result for all other cells, end->otherwise. */
 const struct xport_result *rows_result(const struct active_end *end, int dir,
 				       int64_t size);
+/** Write a row for each of @flows, NULL: none, of order_flow_fields, that @end
+ *  has reported. */
+void rows_flows(struct pairs_work *w, const struct active *a, int end,
+		const json_t *flows);
 /** Merge both ends' reports on direction @dir (0 a to b, 1 b to a) at @size
  *  into a row. */
 void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,

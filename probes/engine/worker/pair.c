@@ -155,6 +155,7 @@ static bool run_dir(struct process *w, const struct order *o, int d,
 			.iters = (int)w->how.iters,
 			.warmup = (int)w->how.warmup,
 			.check = w->how.check,
+			.flows = i == 0 && w->spec.flows > 1,
 			.latency = i == w->how.n_sizes - 1,
 			.pattern_seed = pattern_seed(o->nonce, d),
 			.drill = dir->drill,
@@ -204,6 +205,7 @@ static int report(struct process *w, const struct order *o, struct err *e)
 		.unfit = !fit,
 		.crashed = RECORD_NONE,
 		.facts = w->as.facts,
+		.flows = w->as.flows,
 		.results = w->results,
 		.n = w->n_results,
 	};
@@ -216,7 +218,8 @@ static int report(struct process *w, const struct order *o, struct err *e)
 	rc = worker_tell_entry(w, MSG_DONE, &entry, e);
 	w->n_results = 0;
 	json_decref(w->as.facts);
-	w->as.facts = NULL;
+	json_decref(w->as.flows);
+	w->as.facts = w->as.flows = NULL;
 	return fit ? rc : err_set(e, EIO, "an error has made the worker "
 					  "unusable");
 }

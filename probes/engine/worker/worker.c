@@ -158,6 +158,7 @@ void worker_release(struct process *w)
 		free(w->pending[--w->n_pending]);
 	}
 	json_decref(w->as.facts);
+	json_decref(w->as.flows);
 	wire_buf_release(&w->wire.in);
 	munmap(w->as.note, sizeof(*w->as.note));
 }

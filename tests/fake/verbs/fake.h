@@ -76,8 +76,12 @@ enum fv_fault {
 };
 
 /** Whether a fault holds between two ports now; @to < 0: any.  @gid: index of
- *  the local address, -1: of no interest.  *@value is that of its rule. */
+ *  the local address, -1: of no interest.  *@value is that of its rule.  Not a
+ *  fault of one UDP port. */
 bool fv_faulty(enum fv_fault fault, int from, int to, int gid, double *value);
+/** Whether a packet with the flow label @label, in either direction, is lost
+ *  now by a rule of its UDP source port. */
+bool fv_flow_lost(int from, int to, uint32_t label);
 bool fv_port_down(int port);
 
 /* ---- memory.c ------------------------------------------------------------ */

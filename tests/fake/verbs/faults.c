@@ -15,6 +15,8 @@ struct rule {
 	char from[FV_ID], to[FV_ID];	/* patterns of ids, both ways */
 	double value;			/* 0: none */
 	int gid;			/* -1: any */
+	unsigned int mask, port;	/* of UDP source ports; mask 0: all */
+	int percent;			/* of packets; 0: all */
 	long long after_B;		/* through the port that comes first */
 	double for_s;			/* 0: for ever */
 };
@@ -34,6 +36,8 @@ static bool read_option(struct rule *r, const char *word)
 	return sscanf(word, "factor=%lf", &r->value) == 1 ||
 	       sscanf(word, "bytes=%lf", &r->value) == 1 ||
 	       sscanf(word, "gid=%d", &r->gid) == 1 ||
+	       sscanf(word, "port&%u=%u", &r->mask, &r->port) == 2 ||
+	       sscanf(word, "percent=%d", &r->percent) == 1 ||
 	       sscanf(word, "after=%lld", &r->after_B) == 1 ||
 	       sscanf(word, "for=%lf", &r->for_s) == 1;
 }
@@ -158,19 +162,43 @@ static bool fits(const char *pattern, int port)
 			  fnmatch(pattern, fv_ports[port].id, 0) == 0;
 }
 
+static bool is_between(const struct rule *r, int place, int from, int to)
+{
+	bool ahead = fits(r->from, from) && fits(r->to, to);
+
+	return (ahead || (to >= 0 && fits(r->from, to) && fits(r->to, from))) &&
+	       is_on(r, place, ahead ? from : to);
+}
+
+bool fv_flow_lost(int from, int to, uint32_t label)
+{
+	/* rdma_flow_label_to_udp_sport() of Linux, which for label 0 makes up
+	 * one by the numbers of both queues */
+	unsigned int port = 0xc000 | ((label & 0x3fff) ^ (label >> 14));
+	const struct rules *rules = rules_now();
+
+	for (int i = 0; label != 0 && i < rules->n; i++) {
+		const struct rule *r = &rules->rule[i];
+
+		if (r->fault == FV_LOST && r->mask != 0 &&
+		    (port & r->mask) == r->port && is_between(r, i, from, to) &&
+		    (r->percent == 0 || rand() % 100 < r->percent)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 bool fv_faulty(enum fv_fault fault, int from, int to, int gid, double *value)
 {
 	const struct rules *rules = rules_now();
 
 	for (int i = 0; i < rules->n; i++) {
 		const struct rule *r = &rules->rule[i];
-		bool ahead = fits(r->from, from) && fits(r->to, to);
 
-		if (r->fault == fault &&
+		if (r->fault == fault && r->mask == 0 &&
 		    (r->gid < 0 || gid < 0 || r->gid == gid) &&
-		    (ahead || (to >= 0 && fits(r->from, to) &&
-			       fits(r->to, from))) &&
-		    is_on(r, i, ahead ? from : to)) {
+		    is_between(r, i, from, to)) {
 			if (value != NULL) {
 				*value = r->value;
 			}

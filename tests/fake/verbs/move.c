@@ -157,7 +157,8 @@ static bool is_cut(const struct fv_qp *q)
 
 	return peer < 0 || fv_port_down(own) || fv_port_down(peer) ||
 	       fv_faulty(FV_CUT, own, peer, gid, NULL) ||
-	       fv_faulty(FV_LOST, own, peer, gid, NULL);
+	       fv_faulty(FV_LOST, own, peer, gid, NULL) ||
+	       fv_flow_lost(own, peer, q->attr.ah_attr.grh.flow_label);
 }
 
 /* Where the request goes to at the peer; NULL: that is not allowed. */

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * --flows: single messages between two ports from several UDP source ports,
+ * which RoCE v2 takes from the flow label of a queue pair.  Switches choose one
+ * of several equal links by a hash of addresses and ports, so that a bad link
+ * loses the packets of some queue pairs and of no others.
+ *
+ * Each queue pair has one message on its way.  A lost packet shows in time: the
+ * message is sent again after the timeout of the queue pair.  As in ping, a
+ * flow that has lost some is tested twice more, and has to lose some each time.
+ */
+#include "probes/ib/link.h"
+
+#define LABEL_MASK 0x3fff
+/* Odd, so that labels differ: 2^14 divided by the golden ratio, which spreads
+ * any number of them evenly. */
+#define LABEL_STEP 10125
+
+/* Labels of 14 bits: some implementations take no others into the port. */
+uint32_t flow_label(int i)
+{
+	return (1 + (uint32_t)i * LABEL_STEP) & LABEL_MASK;
+}
+
+uint16_t flow_port(uint32_t label)
+{
+	/* rdma_flow_label_to_udp_sport() of Linux */
+	return (uint16_t)(0xc000 | ((label & 0x3fff) ^ (label >> 14)));
+}
+
+#if HAVE_VERBS
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+
+#define FLOW_PROBES 20
+#define FLOW_AGAIN  60
+#define FLOW_TESTS  2	/* of a flow that lost some */
+#define POLL_MAX    16
+/* A wait is a share of that without any completion. */
+#define NAP_SHARE   16
+#define NAP_MIN_NS  20000
+#define NAP_MAX_NS  NS_PER_MS
+
+enum flow_state {
+	FLOW_OPEN,
+	FLOW_GOOD,
+	FLOW_LOSES,	/* in each of its tests */
+	FLOW_UNKNOWN,	/* a call failed, or the queue pair */
+};
+
+struct flow {
+	struct ibv_qp *qp;
+	enum flow_state state;
+	int tests;		/* after the first one */
+	int todo;		/* messages of the test at hand */
+	int sent, lost;		/* of all tests */
+	int before;		/* lost before the test at hand */
+	int64_t since_ns;	/* when the message on its way was sent */
+	int64_t gaps_ns;	/* that this process did not run since */
+	bool dead;		/* no acknowledgement at all */
+};
+
+struct flows {
+	struct ibv_cq *cq;
+	int n;
+	struct flow list[FLOWS_MAX];
+};
+
+/* ---- queue pairs --------------------------------------------------------- */
+
+int flows_new(struct xport_link *l, int n)
+{
+	const struct verbs_device *d = &l->x->dev;
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+
+	l->flows = calloc(1, sizeof(*l->flows));
+	if (l->flows == NULL) {
+		return ENOMEM;
+	}
+	l->flows->cq = d->v->create_cq(d->ctx, n, NULL, NULL, 0);
+	if (l->flows->cq == NULL) {
+		return errno;
+	}
+	init.send_cq = init.recv_cq = l->flows->cq;
+	while (l->flows->n < n) {
+		struct flow *f = &l->flows->list[l->flows->n];
+
+		f->qp = d->v->create_qp(d->pd, &init);
+		if (f->qp == NULL) {
+			return errno;
+		}
+		l->own.flow_qpns[l->flows->n++] = f->qp->qp_num;
+	}
+	l->own.n_flow_qpns = n;
+	return 0;
+}
+
+struct ibv_qp *flows_queue(const struct xport_link *l, int i)
+{
+	return l->flows != NULL && i < l->flows->n ? l->flows->list[i].qp :
+						     NULL;
+}
+
+void flows_free(struct xport_link *l)
+{
+	const struct verbs *v = l->x->dev.v;
+
+	if (l->flows == NULL) {
+		return;
+	}
+	for (int i = 0; i < FLOWS_MAX; i++) {
+		if (l->flows->list[i].qp != NULL) {
+			v->destroy_qp(l->flows->list[i].qp);
+		}
+	}
+	if (l->flows->cq != NULL) {
+		v->destroy_cq(l->flows->cq);
+	}
+	free(l->flows);
+}
+
+void flows_limit(struct xport_link *l, int n)
+{
+	if (l->flows != NULL) {
+		l->flows->n = l->flows->n < n ? l->flows->n : n;
+	}
+}
+
+/* ---- the test ------------------------------------------------------------ */
+
+static void flow_send(struct xport_link *l, int i)
+{
+	struct flow *f = &l->flows->list[i];
+	struct ibv_sge sge = {
+		.addr = (uint64_t)(uintptr_t)&l->x->box->flow_out,
+		.length = sizeof(l->x->box->flow_out),
+		.lkey = l->x->box_area.local_key,
+	};
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = (uint64_t)i,
+		.sg_list = &sge, .num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma.remote_addr = (uint64_t)l->peer.box_addr +
+				       offsetof(struct verbs_box, flow_in),
+		.wr.rdma.rkey = (uint32_t)l->peer.box_key,
+	};
+
+	f->todo--;
+	f->sent++;
+	f->since_ns = clock_now_ns();
+	f->gaps_ns = 0;
+	if (ibv_post_send(f->qp, &wr, &bad) != 0) {
+		f->state = FLOW_UNKNOWN;
+	}
+}
+
+/* The message of flow @i has completed: send the next one, if any. */
+static void flow_next(struct xport_link *l, int i)
+{
+	struct flow *f = &l->flows->list[i];
+
+	if (f->todo == 0 && f->lost == f->before) {
+		f->state = FLOW_GOOD;
+	} else if (f->todo == 0 && f->tests == FLOW_TESTS) {
+		f->state = FLOW_LOSES;
+	} else if (f->todo == 0) {
+		f->tests++;
+		f->before = f->lost;
+		f->todo = FLOW_AGAIN;
+	}
+	if (f->state == FLOW_OPEN) {
+		flow_send(l, i);
+	}
+}
+
+/* Whether the message on its way was sent again: only then it takes a timeout.
+ * Most of that must have been seen: a completion may have waited for this
+ * process. */
+static bool flow_late(const struct flow *f, int64_t now_ns, int64_t timeout_ns)
+{
+	const int64_t took_ns = now_ns - f->since_ns;
+
+	return took_ns >= timeout_ns &&
+	       took_ns - f->gaps_ns >= timeout_ns / 2;
+}
+
+static void flow_take(struct xport_link *l, const struct ibv_wc *wc,
+		      int64_t now_ns, int64_t timeout_ns)
+{
+	struct flow *f = &l->flows->list[wc->wr_id % FLOWS_MAX];
+
+	if (wc->status == IBV_WC_RETRY_EXC_ERR) {
+		f->lost++;
+		f->dead = true;
+		f->state = FLOW_LOSES;
+	} else if (wc->status != IBV_WC_SUCCESS) {
+		f->state = FLOW_UNKNOWN;
+	} else {
+		f->lost += flow_late(f, now_ns, timeout_ns);
+		flow_next(l, (int)(wc->wr_id % FLOWS_MAX));
+	}
+}
+
+/* Count the flows that are still tested; this process has not run for
+ * @gap_ns. */
+static int flows_open(struct flows *all, int64_t gap_ns)
+{
+	int open = 0;
+
+	for (int i = 0; i < all->n; i++) {
+		all->list[i].gaps_ns += gap_ns;
+		open += all->list[i].state == FLOW_OPEN;
+	}
+	return open;
+}
+
+/* Test until all flows are known; 0, or -1 if the task is cancelled. */
+static int flows_run(struct xport_link *l, int64_t deadline_ns,
+		     int64_t timeout_ns)
+{
+	const int64_t begin = clock_now_ns();
+	int64_t now = begin, last = now, came = now, idle;
+	struct ibv_wc wc[POLL_MAX];
+	int n;
+
+	while (flows_open(l->flows, now - last > timeout_ns / 4 ?
+				    now - last : 0) > 0 &&
+	       now < deadline_ns) {
+		last = now;
+		n = ibv_poll_cq(l->flows->cq, POLL_MAX, wc);
+		now = clock_now_ns();
+		for (int i = 0; i < n; i++) {
+			flow_take(l, &wc[i], now, timeout_ns);
+		}
+		came = n > 0 ? now : came;
+		idle = (now - came) / NAP_SHARE;
+		if (idle > NAP_MIN_NS) {
+			clock_sleep(idle < NAP_MAX_NS ? idle : NAP_MAX_NS);
+			if (worker_cancelled(l->x->self.worker)) {
+				return -1;
+			}
+		}
+	}
+	for (int i = 0; i < l->flows->n; i++) {
+		struct flow *f = &l->flows->list[i];
+		bool waits = f->state == FLOW_OPEN &&
+			     flow_late(f, now, 2 * timeout_ns);
+
+		f->lost += waits;
+		f->dead = f->dead || waits;
+		if (f->state == FLOW_OPEN) {
+			/* its losses took the time of its other tests */
+			f->state = 2 * f->lost * timeout_ns > now - begin ?
+					   FLOW_LOSES : FLOW_UNKNOWN;
+		}
+	}
+	return 0;
+}
+
+/* Report flow @i, which loses packets. */
+static void flow_tell(const struct xport_link *l, int i, bool sends,
+		      double timeout_ms)
+{
+	const struct flow *f = &l->flows->list[i];
+	const uint32_t label = flow_label(i);
+	char from[GID_TEXT], to[GID_TEXT], what[120];
+	struct xport_flow lost = { .sends = sends, .port = flow_port(label),
+				   .sent = f->sent, .lost = f->lost };
+
+	if (f->dead) {
+		snprintf(what, sizeof(what), "no acknowledgement of message %d",
+			 f->sent);
+	} else {
+		snprintf(what, sizeof(what), "%d of %d messages had to be sent "
+			 "again after %.0f ms, in each of its tests", f->lost,
+			 f->sent, timeout_ms);
+	}
+	snprintf(lost.says, sizeof(lost.says), "UDP %s port %lld to %s port "
+		 "4791 (flow label 0x%x): %s", gid_text(l->gid.raw, from),
+		 (long long)lost.port, gid_text(l->peer_gid.raw, to), label,
+		 what);
+	xport_lost(l->x->self.worker, &lost);
+}
+
+void flows_test(struct xport_link *l, bool sends, int64_t deadline_ns,
+		struct xport_result *r)
+{
+	const struct spec *s = l->x->self.spec;
+	const int64_t timeout_ns = xport_timeout_ns(s);
+	int64_t end_ns = clock_now_ns() + xport_flows_ns(s);
+
+	if (l->flows == NULL || l->flows->n == 0) {
+		return;
+	}
+	worker_step(l->x->self.worker, "testing %d flows to %s", l->flows->n,
+		    l->peer.name);
+	for (int i = 0; i < l->flows->n; i++) {
+		struct flow *f = &l->flows->list[i];
+
+		*f = (struct flow){ .qp = f->qp, .todo = FLOW_PROBES };
+		flow_send(l, i);
+	}
+	if (flows_run(l, end_ns < deadline_ns ? end_ns : deadline_ns,
+		      timeout_ns) < 0) {
+		return;
+	}
+	r->flows = 0;
+	for (int i = 0; i < l->flows->n; i++) {
+		const enum flow_state state = l->flows->list[i].state;
+
+		r->flows += state == FLOW_GOOD || state == FLOW_LOSES;
+		if (state == FLOW_LOSES) {
+			flow_tell(l, i, sends, (double)timeout_ns / 1e6);
+		}
+	}
+}
+
+#endif
