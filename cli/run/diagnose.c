@@ -177,6 +177,45 @@ static void take_results(struct diagnosis *d, const struct step_end *end)
 	}
 }
 
+/** Report the step, of the run's @own transport or another, on stderr: a pair
+ *  that is still slow has not passed. */
+static void say_step(const struct diagnosis *d, bool own, bool again)
+{
+	const struct diagnose_row *first = &d->rows[0];
+	const char *name = diagnose_says(d->step->name);
+	const char *once_more = again ? ", again" : "";
+	char counts[80];
+	size_t ok = 0, slow = 0, untried = 0;
+
+	for (size_t i = 0; i < d->n; i++) {
+		const struct diagnose_row *r = &d->rows[i];
+		bool passes = r->outcome == OUTCOME_OK;
+		bool good = passes &&
+			    (own ? diagnose_helps(&d->run, r) :
+				   diagnose_keeps(&d->run, d->step,
+						  (int)r->src_rank,
+						  (int)r->dst_rank) != 0);
+
+		ok += good;
+		slow += passes && !good;
+		untried += r->outcome == OUTCOME_SKIPPED ||
+			   r->outcome == OUTCOME_NOT_RUN;
+	}
+	snprintf(counts, sizeof(counts), slow ? "%zu of %zu pairs pass, %zu "
+		 "slow" : "%zu of %zu pairs pass", ok, d->n, slow);
+	if (untried == d->n) {
+		talk("diagnose: %s%s: not tried: %s", name, once_more,
+		     first->detail);
+	} else if (first->bw_GB_s > 0) {
+		talk("diagnose: %s%s: %s, %s:%lld -> %s:%lld at %.1f GB/s",
+		     name, once_more, counts, first->src_node,
+		     (long long)first->src_gpu, first->dst_node,
+		     (long long)first->dst_gpu, first->bw_GB_s);
+	} else {
+		talk("diagnose: %s%s: %s", name, once_more, counts);
+	}
+}
+
 /** Run d->step, @again or for the first time, and keep the rows of its
  *  pairs. */
 static int run_step(struct diagnosis *d, bool again, struct err *e)
@@ -194,7 +233,7 @@ static int run_step(struct diagnosis *d, bool again, struct err *e)
 	};
 	int64_t until = clock_now_ns() + STEP_NS;
 	struct step_end end;
-	size_t n = 1, ok = 0, untried = 0;
+	size_t n = 1;
 
 	snprintf(d->name, sizeof(d->name), "%s%.200s", again ? "again-" : "",
 		 s->name);
@@ -221,24 +260,11 @@ static int run_step(struct diagnosis *d, bool again, struct err *e)
 	json_decref(end.verdict);
 	str_release(&pairs);
 	for (size_t i = 0; i < d->n; i++) {
-		ok += d->rows[i].outcome == OUTCOME_OK;
-		untried += d->rows[i].outcome == OUTCOME_SKIPPED ||
-			   d->rows[i].outcome == OUTCOME_NOT_RUN;
 		if (keep_row(d, &d->rows[i], e) < 0) {
 			return -1;
 		}
 	}
-	if (untried == d->n) {
-		talk("diagnose: %s: not tried: %s", d->name, d->rows[0].detail);
-	} else if (d->rows[0].bw_GB_s > 0) {
-		talk("diagnose: %s: %zu of %zu pairs pass, %s:%lld -> "
-		     "%s:%lld at %.1f GB/s", d->name, ok, d->n,
-		     d->rows[0].src_node, (long long)d->rows[0].src_gpu,
-		     d->rows[0].dst_node, (long long)d->rows[0].dst_gpu,
-		     d->rows[0].bw_GB_s);
-	} else {
-		talk("diagnose: %s: %zu of %zu pairs pass", d->name, ok, d->n);
-	}
+	say_step(d, own, again);
 	return 0;
 }
 

@@ -210,7 +210,8 @@ static int resume(struct left *l, struct session *s, const char *probe,
 	if (left_count(l, e) < 0) {
 		return CODE_UNABLE;
 	}
-	if (left_is_whole(l)) {
+	if (left_is_whole(l) &&
+	    !(s->spec.diagnose && diagnose_wanted(l->dir))) {
 		talk("nothing is left to measure in '%s': all %zu %s", l->dir,
 		     l->cells, left_of_all(l) ? "probes ended" :
 						"tests passed");

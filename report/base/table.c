@@ -168,6 +168,17 @@ void table_text(const struct table *t, int width, struct str *out)
 
 /* ---- page ---------------------------------------------------------------- */
 
+/** Return true if a page shows the column @c. */
+static bool is_shown(const struct table *t, size_t c)
+{
+	bool shown = !t->columns[c].spare;
+
+	for (size_t row = 0; !shown && row < table_rows(t); row++) {
+		shown = table_cell(t, row, c)[0] != '\0';
+	}
+	return shown;
+}
+
 void table_html(const struct table *t, const char *heading, struct str *out)
 {
 	const size_t all = table_rows(t);
@@ -182,8 +193,11 @@ void table_html(const struct table *t, const char *heading, struct str *out)
 	}
 	str_add(out, "<table><tr>");
 	for (size_t c = 0; c < t->n_columns; c++) {
-		html_element(out, t->columns[c].right ? "th class=n" : "th",
-			     t->columns[c].name);
+		if (is_shown(t, c)) {
+			html_element(out, t->columns[c].right ? "th class=n" :
+								"th",
+				     t->columns[c].name);
+		}
 	}
 	str_add(out, "</tr>\n");
 	for (size_t row = 0; row < n; row++) {
@@ -194,6 +208,9 @@ void table_html(const struct table *t, const char *heading, struct str *out)
 			const double bar =
 				(double)t->cells[row * t->n_columns + c].bar;
 
+			if (!is_shown(t, c)) {
+				continue;
+			}
 			str_add(out, col->right ? "<td class=n" : "<td");
 			if (!isnan(bar)) {
 				str_addf(out, " style=\"--bar:%.0f%%\"",

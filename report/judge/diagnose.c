@@ -448,6 +448,34 @@ static bool is_slow(const struct run *run, const struct finding *f)
 	       class_of(run, f->src, f->dst) == CELL_SLOW;
 }
 
+bool diagnose_can(const struct run *run, const struct finding *f)
+{
+	const struct diagnose_step *top = diagnose_top(run);
+	const struct run_file file = run_file(run->json);
+	bool can = top && (top->base & JOBS) && is_slow(run, f) &&
+		   !file.imported && !run->foreign && !run_option(run, "jobs") &&
+		   !spec_launcher_is(file.launcher, LAUNCHER_ONCE);
+
+	for (size_t i = 0; can && i < run->n_diagnose; i++) {
+		const struct diagnose_row *r = &run->diagnose[i];
+
+		can = !part_touches(&run->cluster, &f->part, (int)r->src_rank,
+				    (int)r->dst_rank);
+	}
+	return can;
+}
+
+const char *diagnose_says(const char *step)
+{
+	for (const struct diagnose_step *s = diagnose_steps;
+	     !diagnose_is_knob(s); s++) {
+		if (strcmp(s->name, step) == 0) {
+			return s->says;
+		}
+	}
+	return step;
+}
+
 struct finding *diagnose_finding(const struct run *run,
 				 const struct verdict *v, int src, int dst)
 {
@@ -710,7 +738,7 @@ const struct diagnose_row *diagnose_rates(const struct run *run,
 	}
 	for (size_t i = 0; n > 0 && i < run->n_diagnose; i++) {
 		r = &run->diagnose[i];
-		knob.name = knob.says = r->step;
+		knob.name = r->step;
 		n -= r->src_rank == src && r->dst_rank == dst &&
 		     r->outcome == OUTCOME_OK && r->bw_GB_s > 0 &&
 		     strcmp(r->kind, DIAGNOSE_KNOB) == 0;
@@ -720,7 +748,7 @@ const struct diagnose_row *diagnose_rates(const struct run *run,
 		return NULL;
 	}
 	good = diagnose_good(run, s, src, dst);
-	*name = s->says;
+	*name = diagnose_says(r->step);
 	GB_s[DIAGNOSE_OWN] = r->bw_GB_s;
 	GB_s[DIAGNOSE_GOOD] = good ? good->bw_GB_s : NAN;
 	GB_s[DIAGNOSE_LINK] = r->expected_GB_s > 0 ? r->expected_GB_s : NAN;

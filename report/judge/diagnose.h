@@ -82,6 +82,10 @@ struct diagnose_pairs {
 void diagnose_choose(const struct run *run, const struct verdict *v,
 		     struct diagnose_pairs *pairs);
 
+/** Return true if @f is about slow pairs that --diagnose can test layer by
+ *  layer, and has not. */
+bool diagnose_can(const struct run *run, const struct finding *f);
+
 /** Returns the finding that a pair stands for; NULL = none. */
 struct finding *diagnose_finding(const struct run *run,
 				 const struct verdict *v, int src, int dst);
@@ -145,6 +149,9 @@ size_t diagnose_causes(const struct run *run, int src, int dst,
 void diagnose_row_init(const struct run *run, const struct diagnose_step *s,
 		       const struct grid_pair *pair,
 		       struct diagnose_row *row);
+
+/** The name of a layer or setting @step as people read it. */
+const char *diagnose_says(const char *step);
 
 /** Index of the end of @s on the node of @rank: its GPU, or in a test of HCA
  *  ports the port that it is next to. */

@@ -319,6 +319,13 @@ static void says_act(const struct run *run, struct finding *f)
 				  &test);
 	}
 	str_addf(&out, "%s%s", test.len > 0 ? "\n" : "", str_text(&test));
+	if (run->dir[0] && diagnose_can(run, f)) {
+		str_add(&out, "\nFind the layer that loses the rate, and "
+			"settings that help:\n" TELL_COMMAND
+			"gpucheck p2p --resume ");
+		str_add_quoted(&out, run->dir);
+		str_add(&out, " --diagnose");
+	}
 	/* of a limit --resume will do; a job that was looked at is not ours */
 	if (!limit_is(f->code) && strcmp(run->probe, "hang") != 0) {
 		add_again(run, f, x ? str_text(&x->again) : "", &out);

@@ -213,7 +213,7 @@ const char *show_score(const struct finding *f, char *buf, size_t size)
 {
 	char score[24] = "";
 
-	if (!isnan(f->score)) {
+	if (f->score >= 0.005) {
 		snprintf(score, sizeof(score), "score %.2f, ", f->score);
 	}
 	snprintf(buf, size, "%sexplains %zu of %zu tests with it", score,

@@ -379,10 +379,12 @@ static void layers_add(const struct run *run, int width, bool page,
 static void layers_html(const struct run *run, struct str *out)
 {
 	static const struct table_column columns[] = {
-		{ .name = "from" }, { .name = "to" }, { .name = "step" },
+		{ .name = "from" }, { .name = "to" },
+		{ .name = "layer or setting" },
 		{ .name = "GB/s", .right = true },
-		{ .name = "expected", .right = true }, { .name = "outcome" },
-		{ .name = "code" }, { .name = "detail" }, { .name = "run" },
+		{ .name = "link", .right = true, .spare = true },
+		{ .name = "outcome" }, { .name = "code", .spare = true },
+		{ .name = "detail", .spare = true }, { .name = "run" },
 	};
 	struct table t = { .title = "Failed and slow pairs, layer by layer",
 			   .columns = columns,
@@ -397,7 +399,7 @@ static void layers_html(const struct run *run, struct str *out)
 
 		table_addf(&t, "%s:%lld", r->src_node, (long long)r->src_gpu);
 		table_addf(&t, "%s:%lld", r->dst_node, (long long)r->dst_gpu);
-		table_add(&t, r->step);
+		table_add(&t, diagnose_says(r->step));
 		table_real(&t, 3, r->bw_GB_s);
 		if (r->bw_GB_s > 0) {
 			table_bar(&t, r->bw_GB_s / most);

@@ -104,9 +104,22 @@ steps()
 	[ "$(grep -c "by layer" <<<"$output")" -eq 0 ]
 }
 
-@test "a slow pair whose RDMA is slow: no setting is tried" {
-	diagnose 1 --local=2x4 --transport=sim \
-		<<<'slow nic=1:2 factor=0.5 from=verbs'
+@test "a slow NIC: --diagnose is the next step, and tries no setting" {
+	echo 'slow nic=1:2 factor=0.5 from=verbs' >drill
+	run_p p2p --faults=drill -o run --local=2x4 --transport=sim
+	[ "$status" -eq 1 ]
+	grep -qx " *gpucheck p2p --resume $PWD/run --diagnose" out
+	absent 'score 0.00' run/report.html
+	run_p p2p --resume run --diagnose --progress=never
+	tr -s ' \n' ' ' <out >flat
+	# a pair that is slow, still, has not passed
+	grep -q 'diagnose: TCP: 2 of 2 pairs pass, n' err
+	grep -q 'RDMA in host memory: 1 of 2 pairs pass, 1 slow, n' err
+	grep -q 'RDMA in host memory, again: 1 of 2 pairs pass, 1 slow' err
+	absent '--diagnose$' out
+	# the page has the names of layers, and no column without a value
+	grep -q '<td>RDMA in host memory</td>' run/report.html
+	absent '<th>detail</th><th>run</th>' run/report.html
 	says 'the rate is lost in RDMA in host memory, on NIC 2 of n1'
 	[ "$(steps)" = 'sim tcp verbs verbs_gpu' ]
 }

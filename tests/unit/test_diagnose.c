@@ -581,6 +581,13 @@ static void the_rate_is_lost_in_a_layer(void **state)
 	diagnose_choose(&r, &v, &pairs);
 	assert_int_equal(pairs.n, 2);
 	assert_int_equal(pairs.covered, 1);
+	assert_true(diagnose_can(&r, v.findings));
+	STR_COPY(r.transport, "tcp");	/* nothing below has a rate */
+	assert_false(diagnose_can(&r, v.findings));
+	STR_COPY(r.transport, "nccl");
+	add_rates(&r, "nccl", (double[]){ 13, 48 });
+	assert_false(diagnose_can(&r, v.findings));
+	r.n_diagnose = 0;
 	assert_int_equal(pairs.list[0].src % 4, 0);
 	assert_int_equal(pairs.list[0].dst % 4, 0);
 	/* the good one, on a rail of its own */
@@ -591,6 +598,7 @@ static void the_rate_is_lost_in_a_layer(void **state)
 	/* rates of ranks that share cores say nothing */
 	r.shared_cores = true;
 	v = judge(&r);
+	assert_false(v.n > 0 && diagnose_can(&r, v.findings));
 	diagnose_choose(&r, &v, &pairs);
 	assert_int_equal(pairs.n, 0);
 	verdict_release(&v);
