@@ -119,7 +119,7 @@ void inventory_driver_version(const char *text, char *buf, size_t size)
 /* ---- node facts ---------------------------------------------------------- */
 
 #define MODULES	   "/sys/module"
-#define CPUFREQ	   "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
+#define CPUFREQ	   "/sys/devices/system/cpu/cpu0/cpufreq/"
 #define SWITCH_MAX 64	/* of a name */
 #define IMEX_MAX   16	/* channels; a node mostly has one */
 
@@ -200,6 +200,13 @@ static void add_services(const char *root, json_t *facts)
 	str_release(&channels);
 }
 
+static const struct {
+	const char *file, *fact;
+} cpufreq[] = {
+	{ .file = CPUFREQ "scaling_governor", .fact = "governor" },
+	{ .file = CPUFREQ "scaling_driver", .fact = "cpufreq_driver" },
+};
+
 void node_facts(const char *root, json_t *facts)
 {
 	static const char driver[] = "/proc/driver/nvidia/version";
@@ -218,18 +225,15 @@ void node_facts(const char *root, json_t *facts)
 	if (gpus) {
 		facts_add(facts, "node", "nvidia_peermem",
 			  sysfile_there("%s" MODULES "/nvidia_peermem", root) ?
-				  "yes" :
-				  "no",
-			  "", MODULES);
+			  "yes" : "no", "", MODULES);
 		/* the open module has dma-buf; the other one needs
 		 * nvidia-peermem for GPUDirect RDMA */
 		if (sysfile_read(text, sizeof(text), "%s%s", root, driver) >
 		    0) {
 			facts_add(facts, "node", "kernel_module",
 				  strstr(text, "Open Kernel Module") ?
-					  "open, with dma-buf" :
-					  "proprietary",
-				  "", driver);
+				  "open, with dma-buf" : "proprietary", "",
+				  driver);
 		}
 		add_services(root, facts);
 	}
@@ -245,8 +249,11 @@ void node_facts(const char *root, json_t *facts)
 		facts_add(facts, "node", "iommu", iommu_does(root), "",
 			  IOMMU_SOURCE);
 	}
-	if (sysfile_read(text, 64, "%s" CPUFREQ, root) > 0) {
-		facts_add(facts, "node", "governor", text, "", CPUFREQ);
+	for (size_t i = 0; i < sizeof(cpufreq) / sizeof(cpufreq[0]); i++) {
+		if (sysfile_read(text, 64, "%s%s", root, cpufreq[i].file) > 0) {
+			facts_add(facts, "node", cpufreq[i].fact, text, "",
+				  cpufreq[i].file);
+		}
 	}
 	/* a simulated node is on no switch, and an environment from another
 	 * machine describes that one */

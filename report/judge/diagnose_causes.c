@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/judge/findings.h"
 #include "report/model/run.h"
 
 /** Part of an end of a pair that a fact is about. */
@@ -15,9 +16,9 @@ enum cause_of {
 	OF_NODE,
 	OF_GPU,
 	OF_NIC,
-	OF_INTERFACE, /* of any that the node has */
-	OF_PATH,      /* as NCCL used it: no fact */
-	OF_SHARED_NIC /* of two GPUs that were tested together */
+	OF_INTERFACE,		/* of any that the node has */
+	OF_PATH,		/* as NCCL used it: no fact */
+	OF_SHARED_NIC		/* of two GPUs that were tested together */
 };
 
 /**
@@ -28,45 +29,61 @@ enum cause_of {
 static const struct {
 	const char *fact;
 	enum cause_of of;
-	const char *is;	    /* its value, a list; NULL: less than FACT_max,
-			     * or without that than others of its scope */
-	const char *layers; /* a list of names in diagnose_steps; "nccl"
-			     * also stands for the model, "alone" for a pair
-			     * that is not slow if it is tested alone */
+	const char *is;		/* its value, a list; NULL: less than FACT_max,
+				 * or without that than others of its scope */
+	const char *but, *not_with;	/* a fact of the same scope, and its
+					 * values, a list, with which it is no
+					 * cause */
+	const char *layers;	/* a list of names in diagnose_steps; "nccl"
+				 * also stands for the model, "alone" for a pair
+				 * that is not slow if it is tested alone */
 	const char *says, *code;
 } causes[] = {
-	{"acs", OF_NODE, "on", "verbs_gpu cuda", "PCIe ACS is on", "acs_on"},
-	{"iommu", OF_NODE, "translates", "verbs verbs_gpu cuda",
-	 "the IOMMU translates DMA", "iommu_translates"},
-	{"pcie_width", OF_NIC, NULL, "verbs",
-	 "the PCIe link of the NIC has fewer lanes than it can have",
-	 "pcie_downgraded"},
-	{"pcie_speed", OF_NIC, NULL, "verbs",
-	 "the PCIe link of the NIC is slower than it can be",
-	 "pcie_downgraded"},
-	{"pcie_width", OF_GPU, NULL, "verbs_gpu cuda",
-	 "the PCIe link of the GPU has fewer lanes than it can have",
-	 "pcie_downgraded"},
-	{"rate", OF_NIC, NULL, "verbs", "the port is slower than others",
-	 "rate_differs"},
-	{"active_mtu", OF_NIC, NULL, "verbs",
-	 "the MTU of the port is smaller than that of others", "mtu_differs"},
-	{"mtu", OF_INTERFACE, NULL, "tcp",
-	 "the MTU of the interface is smaller than that of others",
-	 "mtu_differs"},
-	{"path", OF_PATH, NULL, "verbs_gpu nccl",
-	 "NCCL does not use GPUDirect RDMA", "gpudirect_missing"},
-	{"cpus", OF_GPU, "far", "tcp nccl",
-	 "the process may not use the CPUs of the GPU's NUMA node", "cpus_far"},
-	{"governor", OF_NODE, "powersave ondemand conservative schedutil",
-	 "tcp nccl", "the CPU governor saves power", "cpu_governor"},
-	{"throttled", OF_GPU,
-	 "hw_slowdown sw_thermal hw_thermal "
-	 "hw_power_brake",
-	 "cuda nccl", "heat or a power limit lowers the clocks of the GPU",
-	 "throttled"},
-	{"nic", OF_SHARED_NIC, NULL, "alone",
-	 "GPUs that share the NIC were tested at the same time", "nic_shared"},
+	{ .fact = "acs", .of = OF_NODE, .is = "on",
+	  .layers = "verbs_gpu cuda", .says = "PCIe ACS is on",
+	  .code = "acs_on" },
+	{ .fact = "iommu", .of = OF_NODE, .is = "translates",
+	  .layers = "verbs verbs_gpu cuda", .says = "the IOMMU translates DMA",
+	  .code = "iommu_translates" },
+	{ .fact = "pcie_width", .of = OF_NIC, .layers = "verbs",
+	  .says = "the PCIe link of the NIC has fewer lanes than it can have",
+	  .code = "pcie_downgraded" },
+	{ .fact = "pcie_speed", .of = OF_NIC, .layers = "verbs",
+	  .says = "the PCIe link of the NIC is slower than it can be",
+	  .code = "pcie_downgraded" },
+	{ .fact = "pcie_width", .of = OF_GPU, .layers = "verbs_gpu cuda",
+	  .says = "the PCIe link of the GPU has fewer lanes than it can have",
+	  .code = "pcie_downgraded" },
+	{ .fact = "rate", .of = OF_NIC, .layers = "verbs",
+	  .says = "the port is slower than others", .code = "rate_differs" },
+	{ .fact = "active_mtu", .of = OF_NIC, .layers = "verbs",
+	  .says = "the MTU of the port is smaller than that of others",
+	  .code = "mtu_differs" },
+	{ .fact = "mtu", .of = OF_INTERFACE, .layers = "tcp",
+	  .says = "the MTU of the interface is smaller than that of others",
+	  .code = "mtu_differs" },
+	{ .fact = "path", .of = OF_PATH, .layers = "verbs_gpu nccl",
+	  .says = "NCCL does not use GPUDirect RDMA, although GPU and NIC "
+		  "share a PCIe switch",
+	  .code = "gpudirect_missing" },
+	{ .fact = "cpus", .of = OF_GPU, .is = "far", .layers = "tcp nccl",
+	  .says = "the process may not use the CPUs of the GPU's NUMA node",
+	  .code = "cpus_far" },
+	/* with these drivers the clock follows the load */
+	{ .fact = "governor", .of = OF_NODE,
+	  .is = "powersave ondemand conservative schedutil",
+	  .but = "cpufreq_driver", .not_with = "intel_pstate amd-pstate-epp",
+	  .layers = "tcp nccl",
+	  .says = "the CPU governor may lower the clock",
+	  .code = "cpu_governor" },
+	{ .fact = "throttled", .of = OF_GPU,
+	  .is = "hw_slowdown sw_thermal hw_thermal hw_power_brake",
+	  .layers = "cuda nccl",
+	  .says = "heat or a power limit lowers the clocks of the GPU",
+	  .code = "throttled" },
+	{ .fact = "nic", .of = OF_SHARED_NIC, .layers = "alone",
+	  .says = "GPUs that share the NIC were tested at the same time",
+	  .code = "nic_shared" },
 };
 
 /** Return the value that @f could or should have. */
@@ -80,7 +97,7 @@ static double most_of(const struct run *run, const struct fact_row *f)
 	if (most > 0) {
 		return most;
 	}
-	run_foreach_fact (run, other) {
+	run_foreach_fact(run, other) {
 		/* ports of one name are alike: others may be for storage */
 		if (strcmp(other->fact, f->fact) == 0 &&
 		    strcmp(other->scope, f->scope) == 0) {
@@ -96,7 +113,7 @@ static const struct fact_row *fact_at(const struct run *run, size_t c, int rank)
 	const struct cluster_rank *r = &run->ranks[rank];
 	const enum cause_of of = causes[c].of;
 
-	run_foreach_fact (run, f) {
+	run_foreach_fact(run, f) {
 		double value = strtod(f->value, NULL);
 		char word[sizeof(f->value)], nic[sizeof(f->scope)];
 
@@ -113,8 +130,11 @@ static const struct fact_row *fact_at(const struct run *run, size_t c, int rank)
 		      run_number_in(f->scope, "gpu") == r->gpu) ||
 		     (of == OF_NIC && (str_names_meet(r->nic_name, f->scope) ||
 				       str_names_meet(r->nic_name, nic)))) &&
-		    (causes[c].is ? str_names_meet(causes[c].is, word)
-				  : value > 0 && value < most_of(run, f))) {
+		    (causes[c].is ? str_names_meet(causes[c].is, word) :
+				    value > 0 && value < most_of(run, f)) &&
+		    !(causes[c].but &&
+		      str_names_meet(causes[c].not_with,
+				     run_fact_beside(run, f, causes[c].but)))) {
 			return f;
 		}
 	}
@@ -126,18 +146,18 @@ static bool shows(const struct run *run, size_t c, int src, int dst,
 		  struct str *out)
 {
 	const char *way = run->paths[run->cell_way[run_at(run, src, dst)]];
-	const int ends[] = {src, dst};
+	const int ends[] = { src, dst };
 	bool shown = false;
 
 	if (causes[c].of == OF_PATH) {
-		str_addf(out, " (%s)", way ? way : "");
-		return way && strstr(way, "NET/IB") && !strstr(way, "/GDRDMA");
+		str_addf(out, " (%s)", way);
+		return network_bounces(run, run_at(run, src, dst));
 	}
 	for (int i = 0; i < 2; i++) {
 		const struct cluster_rank *r = &run->ranks[ends[i]];
-		const struct fact_row *f = causes[c].of == OF_SHARED_NIC
-						   ? NULL
-						   : fact_at(run, c, ends[i]);
+		const struct fact_row *f =
+			causes[c].of == OF_SHARED_NIC ? NULL :
+						fact_at(run, c, ends[i]);
 		int sharing = 0;
 
 		for (int k = 0; k < run->n_ranks; k++) {
@@ -177,9 +197,8 @@ static bool fits(const struct run *run, size_t c, int src, int dst)
 		       str_names_meet(causes[c].layers, "alone");
 	}
 	/* the first step is ping, which has no rate */
-	for (;
-	     !in && s > diagnose_steps && diagnose_keeps(run, s, src, dst) <= 0;
-	     s--) {
+	for (; !in && s > diagnose_steps &&
+	       diagnose_keeps(run, s, src, dst) <= 0; s--) {
 		in = (s->of & top->base) &&
 		     s->where != (inter ? DIAGNOSE_INTRA : DIAGNOSE_INTER) &&
 		     str_names_meet(causes[c].layers,

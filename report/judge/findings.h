@@ -485,6 +485,9 @@ void config_findings(const struct run *run, struct verdict *v);
  *  which is a fault unless the user asked for it, and that use host memory
  *  although a NIC could read the GPU. */
 void network_findings(const struct run *run, struct verdict *v);
+/** Return true if data of the pair of the cell at @at goes through host memory
+ *  at an end whose NIC could read the GPU: the rule of gpudirect_missing. */
+bool network_bounces(const struct run *run, size_t at);
 /** The first of these, of collectives between nodes. */
 void collective_network_findings(const struct run *run, const struct sweep *s,
 				 struct verdict *v);

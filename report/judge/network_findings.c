@@ -515,15 +515,39 @@ static bool is_tcp(const struct nets *x, size_t at)
 	       is_faster(&x->nodes[r->ranks[run_dst(r, at)].node], GB_s);
 }
 
+/** Return true if data of @rank goes through host memory although GPUDirect RDMA
+ *  could be used; @way is the path as that end sees it. */
+static bool end_bounces(const struct nets *x, const char *way, int rank)
+{
+	return str_starts(way, "NET/IB") && !strstr(way, "/GDRDMA") &&
+	       x->near[rank];
+}
+
 static bool is_bounced(const struct nets *x, size_t at)
 {
 	const struct run *r = x->run;
-	const char *way = r->paths[r->cell_way[at]];
+	struct way_ends w;
 
+	way_of(r->paths[r->cell_way[at]], &w);
 	return r->cells[at].path == PATH_INTER &&
-	       run_good(r->cells[at].class) && str_starts(way, "NET/IB") &&
-	       !strstr(way, "/GDRDMA") && x->near[run_src(r, at)] &&
-	       x->near[run_dst(r, at)];
+	       run_good(r->cells[at].class) &&
+	       end_bounces(x, w.src, run_src(r, at)) &&
+	       end_bounces(x, w.dst, run_dst(r, at));
+}
+
+bool network_bounces(const struct run *run, size_t at)
+{
+	struct way_ends w;
+	struct nets x = { 0 };
+	bool bounces;
+
+	way_of(run->paths[run->cell_way[at]], &w);
+	bounces = run->cells[at].path == PATH_INTER &&
+		  nets_init(run, &x) == 0 &&
+		  (end_bounces(&x, w.src, run_src(run, at)) ||
+		   end_bounces(&x, w.dst, run_dst(run, at)));
+	nets_release(&x);
+	return bounces;
 }
 
 /* ---- sentences ----------------------------------------------------------- */
