@@ -21,16 +21,9 @@
  *  minute (seen with Slurm 22.05). */
 #define DEADLINE_MINUTES 60
 
-/* The template is a file of its own, so that it can be read and tried. */
-__asm__(".section .rodata\n"
-	".global job_template\n"
-	"job_template:\n"
-	".incbin \"sbatch/job.sbatch\"\n"
-	".byte 0\n"
-	".text\n");
-
-/** The text of job.sbatch, part of the program. */
-extern const char job_template[] __attribute__((visibility("hidden")));
+/** The template as text, part of the program; as a file of its own it can be
+ *  read and tried. */
+EMBED_TEXT(job_template, "sbatch/job.sbatch");
 
 /** A variable of the template and its value. */
 struct variable {

@@ -12,6 +12,21 @@ struct name_text {
 };
 
 /**
+ * Declare @symbol, the bytes of the file @path and a NUL, part of the program.
+ * @path is relative to the top of the tree; the Makefile lists it as a
+ * prerequisite, since -MMD does not see it.  The symbol is hidden: for two that
+ * are reached by the GOT, the linker of aarch64 uses one slot if they are
+ * local.
+ */
+#define EMBED_TEXT(symbol, path)                                               \
+	__asm__(".section .rodata\n"                                           \
+		#symbol ":\n"                                                  \
+		".incbin \"" path "\"\n"                                       \
+		".byte 0\n"                                                    \
+		".previous\n");                                                \
+	extern const char symbol[] __attribute__((visibility("hidden")))
+
+/**
  * A growing byte string, always NUL-ended.  When memory runs out the string
  * stops growing and @failed stays true until str_reset(): check it once, at
  * the end, instead of at every step.

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/str.h"
 #include "lib/data/rundir.h"
 #include "report/base/grow.h"
 #include "report/draw/draw.h"
@@ -54,12 +55,7 @@ void drawn_release(struct drawn *d)
  * data/gnuplot/picture.gp as text, part of the program: a binary that was
  * copied to another machine draws as well.
  */
-__asm__(".section .rodata\n"
-	"heatmap_script:\n"
-	".incbin \"data/gnuplot/picture.gp\"\n"
-	".byte 0\n"
-	".previous\n");
-extern const char heatmap_script[] __attribute__((visibility("hidden")));
+EMBED_TEXT(heatmap_script, "data/gnuplot/picture.gp");
 
 /** Write the shapes as input of gnuplot: a block of lines for each layer with
  *  place, size, colour, number of the point and text.  Each block has a point

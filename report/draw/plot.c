@@ -35,12 +35,7 @@
 #define NO_POINT "1e-9\t1\t1\t1\n"
 
 /** data/gnuplot/curves.gp as text, part of the program. */
-__asm__(".section .rodata\n"
-	"curves_script:\n"
-	".incbin \"data/gnuplot/curves.gp\"\n"
-	".byte 0\n"
-	".previous\n");
-extern const char curves_script[] __attribute__((visibility("hidden")));
+EMBED_TEXT(curves_script, "data/gnuplot/curves.gp");
 
 /** One line of the picture: a curve, in place or out of place. */
 struct plot_line {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/base/stats.h"
+#include "lib/base/str.h"
 #include "lib/data/rundir.h"
 #include "report/base/wrap.h"
 #include "report/draw/draw.h"
@@ -21,12 +22,7 @@
 #define PAGE_ROWS  2000
 
 /** data/html/page.css as text, part of the program. */
-__asm__(".section .rodata\n"
-	"history_css:\n"
-	".incbin \"data/html/page.css\"\n"
-	".byte 0\n"
-	".previous\n");
-extern const char history_css[] __attribute__((visibility("hidden")));
+EMBED_TEXT(history_css, "data/html/page.css");
 
 /** Add a table with figures of each part that no sentence has. */
 static void add_table(const struct history *h, struct str *out)
@@ -112,12 +108,7 @@ int history_page(const char *dir, const struct history *h, struct err *e)
 #define NO_POINT "0\t-1\n"
 
 /** data/gnuplot/history.gp as text, part of the program. */
-__asm__(".section .rodata\n"
-	"history_script:\n"
-	".incbin \"data/gnuplot/history.gp\"\n"
-	".byte 0\n"
-	".previous\n");
-extern const char history_script[] __attribute__((visibility("hidden")));
+EMBED_TEXT(history_script, "data/gnuplot/history.gp");
 
 struct history_plot_drawing {
 	const struct history *h;

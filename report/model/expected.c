@@ -47,12 +47,7 @@ int machine_rails_parse(const char *text, int *rails, double *GB_s)
 #define MAX_LINE_GB_S 1e6
 
 /** data/expected.ini as text, part of the program. */
-__asm__(".section .rodata\n"
-	"expected_text:\n"
-	".incbin \"data/expected.ini\"\n"
-	".byte 0\n"
-	".previous\n");
-extern const char expected_text[] __attribute__((visibility("hidden")));
+EMBED_TEXT(expected_text, "data/expected.ini");
 
 struct expected_reading {
 	struct expected *x;

@@ -238,13 +238,7 @@ bool sweep_leads(const struct sweep *s, size_t at)
 	X(aml, "aml") X(msccl, "msccl") X(mscclpp, "mscclpp") X(h200, "h200")
 
 #define INCLUDE(symbol, file) \
-	__asm__(".section .rodata\n" \
-		"reference_" #symbol ":\n" \
-		".incbin \"data/reference/" file ".csv\"\n" \
-		".byte 0\n" \
-		".previous\n"); \
-	extern const char reference_##symbol[] \
-		__attribute__((visibility("hidden")));
+	EMBED_TEXT(reference_##symbol, "data/reference/" file ".csv");
 REFERENCES(INCLUDE)
 
 static const struct name_text builtins[] = {

@@ -225,17 +225,9 @@ void html_data(const struct judged *j, struct str *out)
 #define HTML_MAX_FACTS	  1000
 #define HTML_MAX_EVENTS	  1000
 
-/** data/html/ as text, part of the program. */
-__asm__(".section .rodata\n"
-	"page_css:\n"
-	".incbin \"data/html/page.css\"\n"
-	".byte 0\n"
-	"page_js:\n"
-	".incbin \"data/html/page.js\"\n"
-	".byte 0\n"
-	".previous\n");
-extern const char page_css[] __attribute__((visibility("hidden")));
-extern const char page_js[] __attribute__((visibility("hidden")));
+/** The style and the script of the page as text, part of the program. */
+EMBED_TEXT(page_css, "data/html/page.css");
+EMBED_TEXT(page_js, "data/html/page.js");
 
 int html_write(const char *dir, const char *title, const char *status,
 	       const char *headline, const struct str *body, struct err *e)

@@ -16,14 +16,8 @@
 #define NUMBER_MAX 99999
 #define RANGE_MAX  100
 
-__asm__(".section .rodata\n"
-	"xids_text:\n"
-	".incbin \"data/xids.txt\"\n"
-	".byte 0\n"
-	".previous\n");
-/* hidden: of two local symbols that are reached by the GOT, the linker of
- * aarch64 takes one for both */
-extern const char xids_text[] __attribute__((visibility("hidden")));
+/** data/xids.txt as text, part of the program. */
+EMBED_TEXT(xids_text, "data/xids.txt");
 
 /** A line of the table. */
 struct row {
@@ -136,12 +130,7 @@ int xids_add(struct symptoms *s, const char *text, struct err *e)
 #define COMMAND "    "
 
 /** data/symptoms.ini as text, part of the program. */
-__asm__(".section .rodata\n"
-	"symptoms_text:\n"
-	".incbin \"data/symptoms.ini\"\n"
-	".byte 0\n"
-	".previous\n");
-extern const char symptoms_text[] __attribute__((visibility("hidden")));
+EMBED_TEXT(symptoms_text, "data/symptoms.ini");
 
 bool symptom_lists(const struct str *list, const char *code)
 {
