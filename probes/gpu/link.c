@@ -248,7 +248,7 @@ bool gpu_test_far(struct gpu_seat *s)
 		return true;
 	}
 	good = link_tests(s, names, NULL, true);
-	pin_to_device(s->id.bus, false);
+	pin_to_device(s->id.bus);
 	return good;
 }
 

@@ -585,7 +585,7 @@ int gpu_open(struct gpu *g, int index, const char **code, struct err *e)
 		return open_fault(g->cu, rc, "cuDeviceGet", "", code, e);
 	}
 	gpu_identify(index, &g->id);
-	pin_to_device(g->id.bus, false);	/* before its memory is made */
+	pin_to_device(g->id.bus);	/* before its memory is made */
 	if ((rc = g->cu->ctx_retain(&ctx, g->dev)) != CUDA_SUCCESS ||
 	    (rc = g->cu->ctx_set(ctx)) != CUDA_SUCCESS) {
 		return gpu_refused(g, rc, "opening a context on the GPU", code,

@@ -149,7 +149,7 @@ void gpu_pci_facts(const char *root, const json_t *gpus, json_t *facts)
 			}
 		}
 		/* another machine's files say nothing of this process */
-		if (!root[0] && !pin_to_device(bus, true)) {
+		if (!root[0] && !pin_is_allowed(bus)) {
 			facts_add(facts, scope, "cpus", "far", "", DEVICES);
 		}
 		/* the bridge below the host's own: devices behind it share its

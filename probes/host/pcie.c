@@ -154,6 +154,7 @@ char *topo_file_read(const char *root)
 /* ---- pin ----------------------------------------------------------------- */
 
 #define LIST_MAX 4096
+#define PCI_DEVICE "/sys/bus/pci/devices/%.32s"
 
 /* A CPU's number at *@at, which moves behind it; -1 when there is none. */
 static long cpu_at(const char **at)
@@ -195,36 +196,50 @@ int pin_parse(const char *text, cpu_set_t *set)
 	return CPU_COUNT(set);
 }
 
-/* Keep this process on the CPUs in the file ROOT/@name/local_cpulist, unless
- * @only_look.  Returns false if it may use none of them. */
-static bool pin_near(const char *root, const char *name, bool only_look)
+/* Set @near to the CPUs in the file @device/local_cpulist that this process may
+ * use. Returns how many there are; -1 if they are not known. */
+static int find_near(const char *device, cpu_set_t *near)
 {
-	cpu_set_t near, allowed;
+	cpu_set_t allowed;
 	char list[LIST_MAX];
 
-	sysfile_read(list, sizeof(list), "%s/%s/local_cpulist", root, name);
-	if (pin_parse(list, &near) <= 0 ||
+	sysfile_read(list, sizeof(list), "%s/local_cpulist", device);
+	if (pin_parse(list, near) <= 0 ||
 	    sched_getaffinity(0, sizeof(allowed), &allowed) < 0) {
-		return true;
+		return -1;
 	}
-	CPU_AND(&near, &near, &allowed);
-	if (CPU_COUNT(&near) > 0 && !only_look) {
-		sched_setaffinity(0, sizeof(near), &near);
-	}
-	return CPU_COUNT(&near) > 0;
+	CPU_AND(near, near, &allowed);
+	return CPU_COUNT(near);
 }
 
-bool pin_to_device(const char *bus, bool only_look)
+void pin_to_device(const char *bus)
 {
-	return pin_near("/sys/bus/pci/devices", bus, only_look);
+	char path[128];
+	cpu_set_t near;
+
+	snprintf(path, sizeof(path), PCI_DEVICE, bus);
+	if (find_near(path, &near) > 0) {
+		sched_setaffinity(0, sizeof(near), &near);
+	}
+}
+
+bool pin_is_allowed(const char *bus)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), PCI_DEVICE, bus);
+	return find_near(path, &(cpu_set_t){ 0 }) != 0;
 }
 
 void pin_to_hca(const char *hca)
 {
-	char name[96];
+	char path[128];
+	cpu_set_t near;
 
-	snprintf(name, sizeof(name), "%.64s/device", hca);
-	pin_near("/sys/class/infiniband", name, false);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%.64s/device", hca);
+	if (find_near(path, &near) > 0) {
+		sched_setaffinity(0, sizeof(near), &near);
+	}
 }
 
 bool pin_far_from(const char *bus)
@@ -232,8 +247,8 @@ bool pin_far_from(const char *bus)
 	char list[LIST_MAX];
 	cpu_set_t near, far;
 
-	if (sysfile_read(list, sizeof(list), "/sys/bus/pci/devices/%s/"
-			 "local_cpulist", bus) <= 0 ||
+	if (sysfile_read(list, sizeof(list), PCI_DEVICE "/local_cpulist",
+			 bus) <= 0 ||
 	    pin_parse(list, &near) <= 0) {
 		return false;
 	}

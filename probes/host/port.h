@@ -100,10 +100,11 @@ int pin_parse(const char *text, cpu_set_t *set);
 /**
  * Keep this process on the CPUs next to PCI device @bus ("0000:1b:00.0"), as
  * far as it may use them now: memory and interrupts of the other socket cost
- * bandwidth.  Where the kernel knows none, or none is allowed, or with
- * @only_look, nothing changes.  Returns false if none is allowed.
+ * bandwidth.  If the kernel knows none, or none is allowed, nothing changes.
  */
-bool pin_to_device(const char *bus, bool only_look);
+void pin_to_device(const char *bus);
+/** Return false if the kernel knows such CPUs and this process may use none. */
+bool pin_is_allowed(const char *bus);
 /** The same of the HCA @hca ("mlx5_0"); soft-RoCE is next to none. */
 void pin_to_hca(const char *hca);
 /** Keep it off these CPUs, so on another socket, whatever it was kept on

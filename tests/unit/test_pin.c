@@ -42,8 +42,8 @@ static void an_unknown_device_changes_nothing(void **state)
 
 	(void)state;
 	sched_getaffinity(0, sizeof(before), &before);
-	pin_to_device("ffff:ff:1f.7", false);
-	pin_to_device("../../../etc", false);
+	pin_to_device("ffff:ff:1f.7");
+	pin_to_device("../../../etc");
 	pin_to_hca("no_such_hca");
 	sched_getaffinity(0, sizeof(after), &after);
 	assert_true(CPU_EQUAL(&before, &after));
