@@ -4,9 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/** The MAD of a normal sample is this much of its deviation. */
-#define MAD_OF_SIGMA 0.6745
-
 int stats_order(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -127,7 +124,7 @@ double stats_mad(double *v, size_t n, double *median)
 
 double stats_deviation(double *v, size_t n)
 {
-	return n ? stats_mad(v, n, NULL) / MAD_OF_SIGMA : 0;
+	return n ? stats_mad(v, n, NULL) * STATS_MAD_SIGMAS : 0;
 }
 
 double stats_log_tail(double k, double n, double rate)

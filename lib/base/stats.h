@@ -21,6 +21,8 @@ double stats_middle(double *v, size_t n);
 /** Median absolute deviation from the median; NaN when n is 0.  Linear, and @v
  *  is garbage after. */
 double stats_mad(double *v, size_t n, double *median);
+/** Standard deviations per median absolute deviation of a normal sample. */
+#define STATS_MAD_SIGMAS 1.4826
 /** The deviation of most of @v by that, were they normal; 0 when n is 0. */
 double stats_deviation(double *v, size_t n);
 /** Logarithm of the chance of @k or more of @n, each at @rate in (0, 1). */

@@ -735,7 +735,8 @@ static void anchor(const struct view *v, enum path_class path, struct scale *s)
 		    v->run->slow[path].median_GB_s > 0) {
 			s->median = v->run->slow[path].median_GB_s;
 		}
-		range = SCALE_DEVIATIONS * 1.4826 * mad / s->median;
+		range = SCALE_DEVIATIONS * STATS_MAD_SIGMAS * mad /
+			s->median;
 		range = fmin(fmax(range, SCALE_LEAST_RANGE), 1);
 		up = range * (1 - SCALE_MEDIAN) / SCALE_MEDIAN;
 		s->low = s->median * (1 - (s->less_is_good ? up : range));

@@ -278,9 +278,6 @@ int effect_find_nvlinks(struct effect_work *w, double z)
  *  tests and need LEAST_INSIDE_PARTNERS. */
 #define LEAST_SOUND 2
 #define LEAST_INSIDE_PARTNERS 3
-/** With two partners the usual error is a MAD; this factor turns it into a
- *  standard deviation. */
-#define OF_TWO 1.4826
 /** A part of its partner nodes that is trimmed at either end. */
 #define TRIM 0.25
 /** The MAD of a sample is as sure as the deviation of this share of it. */
@@ -466,7 +463,8 @@ bool effect_is_worse(const struct effect_work *w, const struct effect_peers *x,
 		sums[k + 1] = sums[k] + v[k];
 	}
 	error = fmax(jackknife(v, sums, n),
-		     x->usual[way] * (n == LEAST_SOUND ? OF_TWO : 1));
+		     x->usual[way] *
+			     (n == LEAST_SOUND ? STATS_MAD_SIGMAS : 1));
 	/* intervals as wide as a normal one of @z deviations */
 	*e = (struct effect_estimate){
 		.by = middle_mean(v, sums, n, n),

@@ -21,8 +21,6 @@
  *  flows that meet, and pairs that are slow by chance. */
 #define CHANCE_PERCENT 33
 #define GAP_DEVIATIONS 5.0
-/** Standard deviations per MAD. */
-#define MAD_DEVIATIONS 1.4826
 /** Larger runs are sampled, and have too few tests per pair of nodes. */
 #define MOST_UNITS 256
 
@@ -122,7 +120,7 @@ static bool find_gap(struct groups_work *w, double *list, size_t n)
 	high_mad = stats_mad(list + at, high, &w->high);
 	return w->high - w->low >= LEAST_GAP &&
 	       most >= (w->high - w->low) / 2 &&
-	       w->high - w->low >= GAP_DEVIATIONS * MAD_DEVIATIONS *
+	       w->high - w->low >= GAP_DEVIATIONS * STATS_MAD_SIGMAS *
 					   fmax(low_mad, high_mad);
 }
 
