@@ -7,6 +7,7 @@
 
 #include "lib/base/units.h"
 #include "report/base/grow.h"
+#include "report/model/part.h"
 
 /** Keep the result of @t; if it is not met, as a finding too. */
 static void conclude(struct verdict *v, const struct accept_test *t,
@@ -201,14 +202,13 @@ static void judge_pairs(const struct run *run, const struct accept_test *t,
 		 all, all == 1 ? "" : "s", t->path[0] ? " by " : "", t->path,
 		 all == 1 ? "s" : "");
 	if (worst) {
-		const struct cluster_rank *s =
-			&run->ranks[run_src(run, at_worst)];
-		const struct cluster_rank *d =
-			&run->ranks[run_dst(run, at_worst)];
+		char a[80], b[80];
 
-		str_addf(&says, "; %s:%d to %s:%d has %.1f GB/s and %.1f us",
-			 run->nodes[s->node].name, s->gpu,
-			 run->nodes[d->node].name, d->gpu,
+		str_addf(&says, "; %s to %s has %.1f GB/s and %.1f us",
+			 part_rank_name(run, run_src(run, at_worst), a,
+					sizeof(a)),
+			 part_rank_name(run, run_dst(run, at_worst), b,
+					sizeof(b)),
 			 (double)worst->bw_GB_s, (double)worst->lat_us);
 	}
 	conclude(v, t, bad > 0 ? TEST_MISSED : TEST_MET, str_text(&says));

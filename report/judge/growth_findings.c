@@ -195,7 +195,7 @@ static struct part part_of_fact(const struct run *run, const struct fact_row *f,
 	int rank;
 
 	if (run->ports) {
-		rank = part_nic_rank(run, node, -1, f->scope);
+		rank = part_rank_of_name(run, node, f->scope);
 		p.index = rank >= 0 ? run->ranks[rank].gpu : -1;
 	}
 	return p;

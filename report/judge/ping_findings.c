@@ -146,8 +146,8 @@ static void take_found(const struct run *run, const struct fact_row *f, int *on)
 	    sscanf(f->value, "%31s %31s %55s", name, other, ip) != 3) {
 		return;
 	}
-	from = part_nic_rank(run, node, -1, name);
-	to = part_nic_rank(run, node, -1, other);
+	from = part_rank_of_name(run, node, name);
+	to = part_rank_of_name(run, node, other);
 	for (int r = 0; from >= 0 && to >= 0 && r < run->n_ranks; r++) {
 		int nic = run->ranks[to].nic, there;
 
@@ -156,7 +156,7 @@ static void take_found(const struct run *run, const struct fact_row *f, int *on)
 		}
 		/* that counts where it works in neither place, nor does the
 		 * one whose place it is */
-		there = part_nic_rank(run, run->ranks[r].node, nic, NULL);
+		there = part_rank_of_nic(run, run->ranks[r].node, nic);
 		if (there >= 0 && there != r && is_dead(run, r) &&
 		    is_dead(run, there)) {
 			on[r] = nic;
@@ -203,8 +203,8 @@ static void find_swapped(const struct run *run, const int *on, int node,
 		f = f ? f : finding_add(v, p, PING_SWAPPED);
 		str_addf(&says, "%s%s is connected to the network of %s",
 			 says.len ? ", " : "", mesh_end(run, r)->ifname,
-			 mesh_end(run, part_nic_rank(run, node, on[r],
-						     NULL))->segment);
+			 mesh_end(run, part_rank_of_nic(run, node, on[r]))
+				 ->segment);
 		mesh_explain(run, r, explained, f);
 	}
 	if (f) {

@@ -629,7 +629,7 @@ void port_findings(const struct run *run, struct verdict *v)
 		int rank;
 
 		node = run_find_node(run, f->node, node);
-		rank = node >= 0 ? part_nic_rank(run, node, -1, f->scope) : -1;
+		rank = node >= 0 ? part_rank_of_name(run, node, f->scope) : -1;
 		if (rank >= 0) {
 			hear_fact(ports[rank], f);
 		}

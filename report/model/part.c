@@ -12,13 +12,24 @@
 
 /* How a part of a cluster is called. */
 
-int part_nic_rank(const struct run *run, int node, int nic, const char *name)
+int part_rank_of_name(const struct run *run, int node, const char *name)
 {
 	const struct cluster_node *n = &run->nodes[node];
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		if (name ? strcmp(run->ranks[r].nic_name, name) == 0 :
-			   run->ranks[r].nic == nic) {
+		if (strcmp(run->ranks[r].nic_name, name) == 0) {
+			return r;
+		}
+	}
+	return -1;
+}
+
+int part_rank_of_nic(const struct run *run, int node, int nic)
+{
+	const struct cluster_node *n = &run->nodes[node];
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		if (run->ranks[r].nic == nic) {
 			return r;
 		}
 	}
@@ -64,7 +75,7 @@ static const char *nic_text(const struct run *run, const struct part *p,
 			    char *buf, size_t size)
 {
 	const char *name = part_nic_name(run, p);
-	int rank = run->mesh ? part_nic_rank(run, p->node, p->index, NULL) : -1;
+	int rank = run->mesh ? part_rank_of_nic(run, p->node, p->index) : -1;
 
 	if (rank >= 0 && mesh_end(run, rank)->ip[0]) {
 		snprintf(buf, size, "interface %s of %s (%s)%s", name,

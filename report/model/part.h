@@ -61,9 +61,10 @@ void part_add_names(const char (*names)[64], size_t n, struct str *out);
 /** The name that the rows give to NIC @p, mlx5_2 or eth2; "" when none does. */
 const char *part_nic_name(const struct run *run, const struct part *p);
 
-/** The first rank of @node whose NIC is called @name, or is number @nic if that
- *  is NULL; -1: none. */
-int part_nic_rank(const struct run *run, int node, int nic, const char *name);
+/** The first rank of @node whose NIC is called @name, or has number @nic; -1 if
+ *  there is none. */
+int part_rank_of_name(const struct run *run, int node, const char *name);
+int part_rank_of_nic(const struct run *run, int node, int nic);
 
 /** "n0:3", the spelling of --pairs; returns @buf. */
 const char *part_rank_name(const struct run *run, int rank, char *buf,
