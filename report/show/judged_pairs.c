@@ -325,11 +325,9 @@ static void add_bad_cells(const struct run *run, const struct verdict *v,
 	}
 }
 
-/** Add the rates of each slow pair of --diagnose by layer, beside those of the
- *  good pair and of the link: as tables for a screen of @width columns, or as
- *  pictures of a page. */
-static void layers_add(const struct run *run, int width, bool page,
-		       struct str *out)
+/** Add the rates of each slow pair of --diagnose by layer, next to those of the
+ *  good pair and of the link, as tables for a screen of @width columns. */
+static void layers_text(const struct run *run, int width, struct str *out)
 {
 	static const struct table_column columns[] = {
 		{ .name = "layer or setting" },
@@ -342,7 +340,6 @@ static void layers_add(const struct run *run, int width, bool page,
 		const struct diagnose_row *first = &run->diagnose[i];
 		struct table t = { .columns = columns, .n_columns = 4,
 				   .indent = 2 };
-		struct picture p = { 0 };
 		double GB_s[DIAGNOSE_RATES];
 		const char *name;
 
@@ -360,11 +357,7 @@ static void layers_add(const struct run *run, int width, bool page,
 				}
 			}
 		}
-		if (table_rows(&t) > 0 && page) {
-			out->failed |= layer_bars(run, first, &p) < 0;
-			picture_svg(&p, out);
-			picture_release(&p);
-		} else if (table_rows(&t) > 0) {
+		if (table_rows(&t) > 0) {
 			str_addf(out, "%s:%d to %s:%d by layer\n",
 				 first->src_node, (int)first->src_gpu,
 				 first->dst_node, (int)first->dst_gpu);
@@ -375,7 +368,8 @@ static void layers_add(const struct run *run, int width, bool page,
 	}
 }
 
-/** Add the tests of --diagnose; each rate is a bar, the fastest a full one. */
+/** Add the tests of --diagnose; each rate is a bar, the fastest a full one.
+ *  Below are pictures of the rates of each slow pair by layer. */
 static void layers_html(const struct run *run, struct str *out)
 {
 	static const struct table_column columns[] = {
@@ -390,6 +384,9 @@ static void layers_html(const struct run *run, struct str *out)
 			   .columns = columns,
 			   .n_columns = sizeof(columns) / sizeof(*columns) };
 	double most = 0;	/* of the bars */
+	double GB_s[DIAGNOSE_RATES];
+	struct picture p = { 0 };
+	const char *name;
 
 	for (size_t i = 0; i < run->n_diagnose; i++) {
 		most = fmax(most, run->diagnose[i].bw_GB_s);
@@ -412,6 +409,16 @@ static void layers_html(const struct run *run, struct str *out)
 	}
 	table_html(&t, "h2", out);
 	table_release(&t);
+	for (size_t i = 0; i < run->n_diagnose; i++) {
+		const struct diagnose_row *first = &run->diagnose[i];
+
+		if (diagnose_is_slow(run, i) &&
+		    diagnose_rates(run, first, 0, &name, GB_s)) {
+			out->failed |= layer_bars(run, first, &p) < 0;
+			picture_svg(&p, out);
+			picture_release(&p);
+		}
+	}
 }
 
 /** Body for pairs: maps, tests that are not good, the tests of failed pairs row
@@ -442,7 +449,6 @@ static void html_pairs(const struct judged *j, const char *dir, struct str *out)
 	}
 	str_release(&sizes);
 	layers_html(run, out);
-	layers_add(run, 0, true, out);
 	html_data(j, out);
 }
 
@@ -613,7 +619,7 @@ static int pairs_below(const struct judged *j, int width,
 	if (j->run.ports || is_map_wanted(j)) {
 		str_addch(out, '\n');
 	}
-	layers_add(&j->run, width > 0 ? width : JUDGED_FILE_WIDTH, false, out);
+	layers_text(&j->run, width > 0 ? width : JUDGED_FILE_WIDTH, out);
 	if (j->run.ports) {
 		table_render(&j->run, out);
 		str_addch(out, '\n');
