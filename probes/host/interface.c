@@ -633,7 +633,7 @@ static void add_dcb(const char *name, struct str *out)
 	routes_close(&r);
 }
 
-char *interface_stats(const char *root, const char *name)
+char *interface_stats(const char *root, const char *name, bool settings)
 {
 	static const struct {
 		uint32_t bit;
@@ -655,14 +655,16 @@ char *interface_stats(const char *root, const char *name)
 		return NULL;
 	}
 	add_stats(fd, name, &out);
-	for (size_t i = 0; ask_driver(fd, name, &fec) == 0 &&
+	for (size_t i = 0; settings && ask_driver(fd, name, &fec) == 0 &&
 			   i < sizeof(fecs) / sizeof(fecs[0]); i++) {
 		if (fec.active_fec & fecs[i].bit) {
 			str_addf(&out, INTERFACE_FEC "%s\n", fecs[i].word);
 		}
 	}
 	close(fd);
-	add_dcb(name, &out);
+	if (settings) {
+		add_dcb(name, &out);
+	}
 	text = out.len > 0 ? strdup(str_text(&out)) : NULL;
 	str_release(&out);
 	return text;

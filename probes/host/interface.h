@@ -132,11 +132,11 @@ enum interface_way { INTERFACE_UNKNOWN, INTERFACE_DOWN, INTERFACE_UP };
 enum interface_way interface_says(const struct sockaddr *sa, char *buf,
 				  size_t size);
 
-/** Return the statistics of the driver of interface @name, its FEC and its
- *  priorities, as "ethtool -S" and "ethtool --show-fec" print them; below @root
- *  (not "") the recorded text ethtool/NAME.  free() frees; NULL: there are
- *  none. */
-char *interface_stats(const char *root, const char *name);
+/** Return the statistics of the driver of interface @name as "ethtool -S"
+ *  prints them, with @settings also its FEC and its priorities, for which other
+ *  parts of the kernel are asked; below @root (not "") the recorded text
+ *  ethtool/NAME.  free() frees; NULL: there are none. */
+char *interface_stats(const char *root, const char *name, bool settings);
 /** The counter @name of such a @text (NULL: none) into *@value; false: it is
  *  not there.  Pure; input is untrusted. */
 bool interface_stat(const char *text, const char *name, uint64_t *value);

@@ -191,12 +191,12 @@ void port_facts(const struct port *p, json_t *facts)
 			   line_GB_s);
 	}
 	for (size_t i = 0; port_counter_defs[i].name != NULL; i++) {
-		const struct name_text *d = &port_counter_defs[i];
+		const struct port_counter *d = &port_counter_defs[i];
 
 		/* drivers have many, of which most stay zero */
 		if (p->has_counter[i] &&
-		    (p->counters[i] > 0 || d->text == NULL ||
-		     strcmp(d->text, ETHTOOL) != 0)) {
+		    (p->counters[i] > 0 || d->folder == NULL ||
+		     strcmp(d->folder, ETHTOOL) != 0)) {
 			facts_addf(facts, p->name, d->name,
 				   "", SOURCE, "%" PRIu64, p->counters[i]);
 		}
@@ -412,16 +412,16 @@ void link_away_facts(const char *root, int64_t deadline_ns, json_t *facts)
 #define SYS_UNITS "/sys/class/infiniband_verbs"
 #define GIDS_MAX  32	/* looked at: NCCL takes one of the first few */
 
-#define LINK(n) { .name = #n, .text = "counters" }
-#define RDMA(n) { .name = #n, .text = "hw_counters" }
-#define WIRE(n) { .name = #n, .text = ETHTOOL }
-#define PCIE(n) { .name = #n, .text = AER }
+#define LINK(n) { .name = #n, .folder = "counters" }
+#define RDMA(n) { .name = #n, .folder = "hw_counters" }
+#define WIRE(n) { .name = #n, .folder = ETHTOOL }
+#define PCIE(n) { .name = #n, .folder = AER }
 #define PRIORITY(k) WIRE(rx_prio##k##_discards), WIRE(rx_prio##k##_pause), \
 	WIRE(tx_prio##k##_pause)
 
 /* Those of mlx5 and of the kernel's own drivers; what is not there is not
  * read.  New ones go to the end of their group. */
-const struct name_text port_counter_defs[] = {
+const struct port_counter port_counter_defs[] = {
 	LINK(symbol_error),
 	LINK(link_error_recovery),
 	LINK(link_downed),
@@ -614,40 +614,33 @@ static void read_module(const char *root, struct port *p)
 	}
 }
 
-static void read_counters(const char *root, const json_t *conf, struct port *p)
+/* @stats: of interface_stats(). */
+static void read_counters(const char *root, const char *stats, struct port *p)
 {
 	static const char *const moved[] = { "port_xmit_data",
 					     "port_rcv_data" };
-	char *stats = p->netdev[0] != '\0' ? interface_stats(root, p->netdev) :
-					    NULL;
 	char text[FILE_TEXT], aer[1024], *end;
 	const char *total;
 	int64_t words;
 
-	interface_said(stats, INTERFACE_FEC, p->fec, sizeof(p->fec));
-	p->fec[strcspn(p->fec, " ")] = '\0';
-	read_module(root, p);
-	if (!p->software && stats != NULL) {
-		read_lossless(root, conf, stats, p);
-	}
 	for (size_t i = 0; port_counter_defs[i].name != NULL; i++) {
-		const struct name_text *d = &port_counter_defs[i];
+		const struct port_counter *d = &port_counter_defs[i];
 
-		if (d->text != NULL && strcmp(d->text, ETHTOOL) == 0) {
+		if (d->folder != NULL && strcmp(d->folder, ETHTOOL) == 0) {
 			p->has_counter[i] = interface_stat(stats, d->name,
 							   &p->counters[i]);
 			continue;
 		}
-		if (d->text != NULL && strcmp(d->text, AER) == 0) {
+		if (d->folder != NULL && strcmp(d->folder, AER) == 0) {
 			/* the total is the last line: "TOTAL_ERR_COR 3" */
 			sysfile_read(aer, sizeof(aer), HCA_FILE "device/%s",
 				     root, p->hca, d->name);
 			total = strstr(aer, "TOTAL_ERR_");
 			total = total != NULL ? strchr(total, ' ') : NULL;
 			str_copy(text, sizeof(text), total ? total + 1 : "");
-		} else if (d->text != NULL) {
+		} else if (d->folder != NULL) {
 			sysfile_read(text, sizeof(text), PORT_FILE "%s/%s",
-				     root, p->hca, p->number, d->text,
+				     root, p->hca, p->number, d->folder,
 				     d->name);
 		} else {
 			sysfile_read(text, sizeof(text),
@@ -658,6 +651,7 @@ static void read_counters(const char *root, const json_t *conf, struct port *p)
 		p->has_counter[i] = end != text && *end == '\0';
 	}
 	/* in words of four bytes */
+	p->moved_B = 0;
 	for (size_t i = 0; i < 2 && p->moved_B >= 0; i++) {
 		sysfile_read(text, sizeof(text), PORT_FILE "counters/%s", root,
 			     p->hca, p->number, moved[i]);
@@ -666,7 +660,6 @@ static void read_counters(const char *root, const json_t *conf, struct port *p)
 				     -1 :
 				     p->moved_B + words * 4;
 	}
-	free(stats);
 }
 
 /* A word of a list by index. */
@@ -741,16 +734,33 @@ static const char *port_text(const char *root, const struct port *p,
 	return text;
 }
 
-static void read_port(const char *root, const json_t *conf, struct port *p)
+static void read_state(const char *root, struct port *p)
 {
 	char text[FILE_TEXT];
-	struct port_pcie slot;
-	int64_t numa = -1;
 
 	port_parse_state(port_text(root, p, "state", text), p->state,
 			 sizeof(p->state));
 	port_parse_state(port_text(root, p, "phys_state", text), p->phys_state,
 			 sizeof(p->phys_state));
+}
+
+void port_read_again(const char *root, struct port *p)
+{
+	char *stats = p->netdev[0] != '\0' ?
+			      interface_stats(root, p->netdev, false) : NULL;
+
+	read_state(root, p);
+	read_counters(root, stats, p);
+	free(stats);
+}
+
+static void read_port(const char *root, const json_t *conf, struct port *p)
+{
+	char text[FILE_TEXT], *stats;
+	struct port_pcie slot;
+	int64_t numa = -1;
+
+	read_state(root, p);
 	STR_COPY(p->link_layer, port_text(root, p, "link_layer", text));
 	p->rate_Gb_s = port_parse_rate(port_text(root, p, "rate", text),
 				       p->width, sizeof(p->width));
@@ -778,7 +788,16 @@ static void read_port(const char *root, const json_t *conf, struct port *p)
 		     p->hca);
 	units_parse_int(text, 0, INT_MAX, &numa, NULL);
 	p->numa = (int)numa;
-	read_counters(root, conf, p);
+	stats = p->netdev[0] != '\0' ? interface_stats(root, p->netdev, true) :
+				      NULL;
+	interface_said(stats, INTERFACE_FEC, p->fec, sizeof(p->fec));
+	p->fec[strcspn(p->fec, " ")] = '\0';
+	read_module(root, p);
+	if (!p->software && stats != NULL) {
+		read_lossless(root, conf, stats, p);
+	}
+	read_counters(root, stats, p);
+	free(stats);
 }
 
 size_t port_list(const char *root, struct port *ports, size_t max)

@@ -228,10 +228,16 @@ struct port {
 	bool has_counter[PORT_COUNTERS];
 };
 
-/** The counters that tell of trouble when they grow, and their folders:
- *  counters, hw_counters; of the netdev: ethtool, or NULL: its folder.  Closed
- *  by a NULL name. */
-extern const struct name_text port_counter_defs[];
+/** A counter that shows trouble when it grows. */
+struct port_counter {
+	const char *name;
+	const char *folder;	/* counters, hw_counters; aer: of the PCI
+				 * device; ethtool: of the netdev's driver;
+				 * NULL: of the netdev */
+};
+
+/** Closed by a NULL name. */
+extern const struct port_counter port_counter_defs[];
 
 /** "4: ACTIVE" gives "ACTIVE"; text without a number stays as it is. */
 void port_parse_state(const char *text, char *buf, size_t size);
@@ -246,6 +252,8 @@ int port_parse_pkey(const char *text);
 
 /** All ports below @root ("" = /), ordered by name; at most @max. */
 size_t port_list(const char *root, struct port *ports, size_t max);
+/** Read the state and the counters of @p again, not its settings. */
+void port_read_again(const char *root, struct port *p);
 
 /** The errno of the device file of HCA @hca on this machine; @otherwise where
  *  it may be opened, or is not there. */

@@ -13,9 +13,11 @@
 /* ---- unit ---------------------------------------------------------------- */
 
 /* Which key counts in which section of a systemd file. */
-static const struct name_text unit_keys[] = {
-	{ .name = "LimitMEMLOCK", .text = "[Service]" },
-	{ .name = "DefaultLimitMEMLOCK", .text = "[Manager]" },
+static const struct unit_key {
+	const char *name, *section;
+} unit_keys[] = {
+	{ .name = "LimitMEMLOCK", .section = "[Service]" },
+	{ .name = "DefaultLimitMEMLOCK", .section = "[Manager]" },
 };
 
 /*
@@ -81,7 +83,7 @@ static const char *read_pair(const char *text, struct limit_pair *out)
 static void take_line(struct unit_limit *out, const struct text_lines *l,
 		      const char *section)
 {
-	const struct name_text *key = NULL;
+	const struct unit_key *key = NULL;
 	struct limit_pair limit = out->limit;
 	const char *value = NULL, *fault = NULL;
 	const char *equals = strchr(l->text, '=');
@@ -102,7 +104,7 @@ static void take_line(struct unit_limit *out, const struct text_lines *l,
 		return;
 	}
 	/* systemd ignores a line that has a fault */
-	if (strcmp(section, key->text) != 0) {
+	if (strcmp(section, key->section) != 0) {
 		fault = section[0] != '\0' ? "is in the wrong section" :
 					     "is in no section";
 	} else if (!str_starts(l->text, key->name)) {
@@ -114,7 +116,7 @@ static void take_line(struct unit_limit *out, const struct text_lines *l,
 		out->ignored = l->line;
 		snprintf(out->why, sizeof(out->why), "\"%.64s\" %s: it takes "
 			 "%s=infinity in section %s", l->text, fault, key->name,
-			 key->text);
+			 key->section);
 		return;
 	}
 	out->ignored = 0;

@@ -60,66 +60,56 @@ static void agent_tell(struct agent *a, json_t *msg)
 
 /* ---- last words ---------------------------------------------------------- */
 
-/* Reports which counters of ports and GPUs have grown since the start. */
-static void tell_words(struct agent *a)
-{
-	json_t *facts = json_array();
-	struct port *now = calloc(PORT_MAX, sizeof(*now));
-	size_t n = now != NULL ? port_list(a->root, now, PORT_MAX) : 0;
-
-	for (size_t i = 0; i < n; i++) {
-		for (size_t k = 0; k < a->n_ports; k++) {
-			if (strcmp(now[i].name, a->ports[k].name) == 0) {
-				port_growth_facts(&a->ports[k], &now[i],
-						  facts);
-			}
-		}
-	}
-	free(now);
-	gpu_growth_facts(inventory_seen(a->inventory).facts,
-			 a->words.gpus, facts);
-	agent_tell(a, message_new(MSG_LAST_FACTS, "{s:o}", "facts", facts));
-}
-
-/* Beside the loop: waits for the child, touches nothing but its own facts. */
-static void look_at_gpus(uv_work_t *work)
+/* Read the counters of ports and GPUs again.  Runs in a thread, since drivers
+ * and the child may take long; writes only the facts of a->words. */
+static void read_again(uv_work_t *work)
 {
 	struct agent *a = work->data;
+	const int64_t deadline_ns = clock_now_ns() + LOOK_NS;
 	struct gpu_list list;
 
-	inventory_ask_gpus(a->root, &list, a->words.gpus,
-			   clock_now_ns() + LOOK_NS, NULL);
+	for (size_t i = 0; i < a->n_ports; i++) {
+		struct port now = a->ports[i];
+
+		port_read_again(a->root, &now);
+		port_growth_facts(&a->ports[i], &now, a->words.grown);
+	}
+	if (json_array_size(inventory_seen(a->inventory).gpus) > 0) {
+		inventory_ask_gpus(a->root, &list, a->words.gpus, deadline_ns,
+				   NULL);
+	}
 }
 
-static void gpus_looked_at(uv_work_t *work, int status)
+/* Report which counters have grown since the start. */
+static void tell_words(uv_work_t *work, int status)
 {
 	struct agent *a = work->data;
 
 	(void)status;
 	a->words.asking = false;
-	tell_words(a);
+	gpu_growth_facts(inventory_seen(a->inventory).facts, a->words.gpus,
+			 a->words.grown);
 	json_decref(a->words.gpus);
-	a->words.gpus = NULL;
+	agent_tell(a, message_new(MSG_LAST_FACTS, "{s:o}", "facts",
+				  a->words.grown));
 }
 
-/* Look at ports and GPUs again, and tell what grew. */
 static void agent_last_words(struct agent *a)
 {
-	const json_t *gpus = inventory_seen(a->inventory).gpus;
-
 	if (a->words.asking) {
 		return;
 	}
-	if (json_array_size(gpus) == 0) {
-		tell_words(a);
-		return;
-	}
 	a->words.gpus = json_array();
+	a->words.grown = json_array();
 	a->words.work.data = a;
-	a->words.asking = uv_queue_work(&a->loop, &a->words.work,
-					look_at_gpus, gpus_looked_at) == 0;
+	/* without a thread nothing has grown */
+	a->words.asking =
+		(a->n_ports > 0 ||
+		 json_array_size(inventory_seen(a->inventory).gpus) > 0) &&
+		uv_queue_work(&a->loop, &a->words.work, read_again,
+			      tell_words) == 0;
 	if (!a->words.asking) {
-		gpus_looked_at(&a->words.work, 0);
+		tell_words(&a->words.work, 0);
 	}
 }
 

@@ -268,8 +268,9 @@ struct agent {
 	size_t n_ports;
 	struct {
 		uv_work_t work;
-		bool asking;	/* a child looks at the GPUs */
-		json_t *gpus;	/* what it says; facts */
+		bool asking;	/* a thread reads the counters again */
+		json_t *gpus;	/* facts about GPUs as they are now */
+		json_t *grown;	/* facts about counters that have grown */
 	} words;
 	struct model *model;	/* --transport=sim: ranks without workers */
 	struct order_how how;	/* of its tasks */
