@@ -91,7 +91,7 @@ static json_t *make_run(const struct session *s, const struct import *x,
 				op = COLLECTIVES;
 			}
 		}
-		probe = op == COLLECTIVES ? PROBE_TABLES : collective_name(op);
+		probe = op == COLLECTIVES ? PROBE_TABLES : collective_names[op];
 	}
 	json = run_json_new(s, probe, LAUNCHER, "", e);
 	if (!json) {

@@ -214,10 +214,10 @@ static int check_shares(const struct spec *s, enum collective op, int ranks,
 		least++;
 	}
 	err_set(e, 0, "%s of %s is too small: %d ranks get zero elements each",
-		collective_name(op),
+		collective_names[op],
 		units_size_arg((uint64_t)end, size, sizeof(size)), ranks);
 	return err_hint(e, "%s of %s needs at least -b %s",
-			collective_name(op), t->name,
+			collective_names[op], t->name,
 			units_size_arg((uint64_t)least, wanted,
 					 sizeof(wanted)));
 }

@@ -72,7 +72,7 @@ static json_t *gpu_json(const struct affinity *a, int gpu)
 	affinity_pick(a, gpu, false, &all);
 	affinity_pick(a, gpu, true, &alone);
 	return json_pack("{s:i,s:s,s:f,s:o,s:i,s:o,s:o}", "gpu", a->dev[gpu],
-			 "path", affinity_way_name(all.path.way),
+			 "path", affinity_way_names[all.path.way],
 			 "path_GB_s", all.path.GB_s, "alike",
 			 names_json(a, all.near, all.n_near), "sharers",
 			 all.sharers, "nics",
@@ -118,7 +118,7 @@ static void print_text(const struct affinity *a)
 		add_names(a, p.mine, p.n_mine, &nics);
 		add_why(a, g, &p, &why);
 		printf("GPU %-3d %s: %s, %.3g GB/s; %s\n", a->dev[g],
-		       str_text(&nics), affinity_way_name(p.path.way),
+		       str_text(&nics), affinity_way_names[p.path.way],
 		       p.path.GB_s, str_text(&why));
 		differ |= p.n_near > p.n_mine;
 		str_release(&nics);

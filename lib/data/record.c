@@ -196,11 +196,6 @@ static const double shares[COLLECTIVES] = {
 	[COLLECTIVE_REDUCESCATTER] = 1, [COLLECTIVE_ALLTOALL] = 1,
 };
 
-const char *collective_name(enum collective c)
-{
-	return collective_names[c];
-}
-
 enum collective collective_parse(const char *text)
 {
 	const int c = str_index(collective_names, text);
@@ -230,20 +225,15 @@ double collective_bytes_between(enum collective c, int64_t ranks,
 
 /* ---- record memlock ------------------------------------------------------ */
 
-static const char *const context_names[MEMLOCK_CONTEXTS + 1] = {
+const char *const memlock_context_names[MEMLOCK_CONTEXTS + 1] = {
 	[MEMLOCK_LOGIN] = "login", [MEMLOCK_SLURMD] = "slurmd",
 	[MEMLOCK_BATCH] = "batch", [MEMLOCK_STEP] = "step",
 	[MEMLOCK_CONTAINER] = "container", [MEMLOCK_HERE] = "here",
 };
 
-const char *memlock_context_name(enum memlock_context c)
-{
-	return context_names[c];
-}
-
 enum memlock_context memlock_context_parse(const char *text)
 {
-	const int c = str_index(context_names, text);
+	const int c = str_index(memlock_context_names, text);
 
 	return c < 0 ? MEMLOCK_CONTEXTS : (enum memlock_context)c;
 }
@@ -511,20 +501,15 @@ const char *const outcome_names[OUTCOME_COUNT + 1] = {
 	[OUTCOME_SKIPPED] = "skipped",
 };
 
-const char *column_type_name(enum column_type type)
-{
-	static const char *const names[] = {
-		[COLUMN_TEXT] = "text",	      [COLUMN_INT] = "integer",
-		[COLUMN_REAL] = "real", [COLUMN_OUTCOME] = "outcome",
-	};
-
-	return names[type];
-}
-
 const char *outcome_name(enum outcome o)
 {
 	return outcome_names[o];
 }
+
+const char *const column_type_names[] = {
+	[COLUMN_TEXT] = "text", [COLUMN_INT] = "integer",
+	[COLUMN_REAL] = "real", [COLUMN_OUTCOME] = "outcome",
+};
 
 enum outcome outcome_parse(const char *text)
 {

@@ -72,8 +72,8 @@ struct schema {
 /** The number of these formats, as schema.csv of a run has it: one more where
  *  who reads columns by their names would have to know. */
 #define RECORD_SCHEMA 1
-/** "text", "integer", "real", "outcome". */
-const char *column_type_name(enum column_type type);
+/** "text", "integer", "real", "outcome", by enum column_type. */
+extern const char *const column_type_names[];
 
 /**
  * Entries of a list of columns NAME_COLUMNS(TEXT, INT, REAL, OUTCOME): name and

@@ -171,8 +171,8 @@ enum memlock_context {
 	MEMLOCK_CONTEXTS
 };
 
-/** As in the column context. */
-const char *memlock_context_name(enum memlock_context c);
+/** As in the column context; a NULL ends them. */
+extern const char *const memlock_context_names[];
 /** MEMLOCK_CONTEXTS when @text is none. */
 enum memlock_context memlock_context_parse(const char *text);
 
@@ -378,7 +378,6 @@ enum collective {
 
 /** "allreduce", "allgather", ... */
 extern const char *const collective_names[];	/* a NULL ends them */
-const char *collective_name(enum collective c);
 /** COLLECTIVES when @text is none. */
 enum collective collective_parse(const char *text);
 /** NCCL's names of its algorithms and protocols, NULL at the end. */

@@ -96,7 +96,7 @@ const struct err_words *verbs_wc_words(int status)
 	return status > 0 && status < n ? &wc_words[status] : &unknown;
 }
 
-static const char *const call_names[VERBS_CALLS] = {
+const char *const verbs_call_names[VERBS_CALLS] = {
 	[VERBS_OPEN] = "ibv_open_device",
 	[VERBS_PD] = "ibv_alloc_pd",
 	[VERBS_REG_MR] = "ibv_reg_mr",
@@ -109,11 +109,6 @@ static const char *const call_names[VERBS_CALLS] = {
 	[VERBS_POST] = "ibv_post_send",
 	[VERBS_POLL] = "ibv_poll_cq",
 };
-
-const char *verbs_call_name(enum verbs_call call)
-{
-	return call_names[call];
-}
 
 #define ANY_CALL VERBS_CALLS
 
@@ -214,7 +209,7 @@ void verbs_tell_fault(const struct xport_link *l, const char *doing,
 		w = verbs_call_words(l->call, l->error, l->x->dev.limited);
 		xport_fail(r, OUTCOME_ERROR, w->code,
 			   "%s, %s to %s: %s: %s; %s", doing, l->own.name,
-			   l->peer.name, verbs_call_name(l->call),
+			   l->peer.name, verbs_call_names[l->call],
 			   strerror(l->error), w->says);
 		break;
 	case FAULT_CANCELLED:
@@ -534,7 +529,7 @@ int verbs_call_fault(const struct verbs_device *d, enum verbs_call call,
 	const struct err_words *w = verbs_call_words(call, err, d->limited);
 
 	*code = w->code;
-	return err_set(e, err, "%s, %s: %s", d->name, verbs_call_name(call),
+	return err_set(e, err, "%s, %s: %s", d->name, verbs_call_names[call],
 		       w->says);
 }
 

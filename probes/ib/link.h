@@ -89,7 +89,7 @@ enum verbs_call {
 };
 
 /** "ibv_modify_qp INIT to RTR". */
-const char *verbs_call_name(enum verbs_call call);
+extern const char *const verbs_call_names[VERBS_CALLS];
 /** Why @call failed with errno @err, locked memory being @limited or not;
  *  never NULL. */
 const struct err_words *verbs_call_words(enum verbs_call call, int err,

@@ -587,7 +587,7 @@ static void say_nics(const json_t *inventory)
 			node_task_fact(scope, "nic", "NCCL's rule",
 				       "%s %s %.3g GB/s, rail %d",
 				       layout_nic(&l, g, name),
-				       affinity_way_name(p.path.way),
+				       affinity_way_names[p.path.way],
 				       p.path.GB_s, l.ranks[g].nic);
 		}
 	}

@@ -13,7 +13,7 @@
 /* ---- unit ---------------------------------------------------------------- */
 
 /* Which key counts in which section of a systemd file. */
-static const struct unit_key {
+static const struct {
 	const char *name, *section;
 } unit_keys[] = {
 	{ .name = "LimitMEMLOCK", .section = "[Service]" },
@@ -83,7 +83,7 @@ static const char *read_pair(const char *text, struct limit_pair *out)
 static void take_line(struct unit_limit *out, const struct text_lines *l,
 		      const char *section)
 {
-	const struct unit_key *key = NULL;
+	const char *key = "", *its_section = "";
 	struct limit_pair limit = out->limit;
 	const char *value = NULL, *fault = NULL;
 	const char *equals = strchr(l->text, '=');
@@ -93,8 +93,9 @@ static void take_line(struct unit_limit *out, const struct text_lines *l,
 	     i < sizeof(unit_keys) / sizeof(unit_keys[0]); i++) {
 		const size_t len = strlen(unit_keys[i].name);
 
-		key = &unit_keys[i];
-		if (strncasecmp(l->text, key->name, len) == 0 &&
+		key = unit_keys[i].name;
+		its_section = unit_keys[i].section;
+		if (strncasecmp(l->text, key, len) == 0 &&
 		    l->text[len + strspn(l->text + len, " ")] == '=') {
 			value = equals + 1 + strspn(equals + 1, " ");
 		}
@@ -104,10 +105,10 @@ static void take_line(struct unit_limit *out, const struct text_lines *l,
 		return;
 	}
 	/* systemd ignores a line that has a fault */
-	if (strcmp(section, key->section) != 0) {
+	if (strcmp(section, its_section) != 0) {
 		fault = section[0] != '\0' ? "is in the wrong section" :
 					     "is in no section";
-	} else if (!str_starts(l->text, key->name)) {
+	} else if (!str_starts(l->text, key)) {
 		fault = "is spelled otherwise";
 	} else if (*value != '\0') {
 		fault = read_pair(value, &limit);
@@ -115,8 +116,8 @@ static void take_line(struct unit_limit *out, const struct text_lines *l,
 	if (fault != NULL) {
 		out->ignored = l->line;
 		snprintf(out->why, sizeof(out->why), "\"%.64s\" %s: it takes "
-			 "%s=infinity in section %s", l->text, fault, key->name,
-			 key->section);
+			 "%s=infinity in section %s", l->text, fault, key,
+			 its_section);
 		return;
 	}
 	out->ignored = 0;

@@ -334,7 +334,7 @@ void memlock_row_init(const struct memlock *m, struct memlock_row *row,
 {
 	record_init(&schema_memlock, row);
 	STR_COPY(row->node, m->node);
-	STR_COPY(row->context, memlock_context_name(context));
+	STR_COPY(row->context, memlock_context_names[context]);
 	STR_COPY(row->check, check);
 	STR_COPY(row->source, source);
 	row->outcome = OUTCOME_OK;

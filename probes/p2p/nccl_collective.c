@@ -455,7 +455,7 @@ static void nccl_step(struct collective_member *c,
 	/* read the algorithm that NCCL used; only its rank 0 logs it */
 	text = nccl_log_since(&c->x->log, c->log_from, &len);
 	if (text != NULL) {
-		nccl_chosen_find(text, len, collective_name(c->order.op),
+		nccl_chosen_find(text, len, collective_names[c->order.op],
 				 r->algo, r->proto);
 	}
 	free(text);
@@ -482,7 +482,7 @@ static int make(struct collective_member *c, const struct collective_order *o)
 	if (n->ncclAllReduce == NULL || !has_operation(n, o->op)) {
 		return collective_fail(c->r, OUTCOME_ERROR, "nccl_no_operation",
 				       "the NCCL library has no %s",
-				       collective_name(o->op));
+				       collective_names[o->op]);
 	}
 	/* contexts belong to threads, and this one is new */
 	set_doing(c, "activating the GPU's context");

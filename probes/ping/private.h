@@ -200,7 +200,7 @@ void ping_mtu_result(struct ping_mtu *m, bool passed);
 enum ping_method { PING_DGRAM, PING_RAW, PING_UDP, PING_TCP };
 
 /** "icmp", "icmp_raw", "udp", "tcp": as in the rows. */
-const char *ping_method_name(enum ping_method m);
+extern const char *const ping_method_names[];
 
 struct ping_socket {
 	int fd;

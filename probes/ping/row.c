@@ -418,7 +418,7 @@ static void say_row(struct ping_child *c, struct ping_path *p,
 	}
 	record_init(&schema_ping, &row);
 	name_ends(c, p, &row);
-	STR_COPY(row.method, ping_method_name(judged.method));
+	STR_COPY(row.method, ping_method_names[judged.method]);
 	row.flows = c->n_flows > 0 ? p->flows : RECORD_NONE;
 	ping_judge(&judged, &row);
 	node_task_row(&schema_ping, &row);
@@ -433,7 +433,7 @@ void ping_flow_row(struct ping_child *c, const struct ping_path *p,
 
 	record_init(&schema_ping, &row);
 	name_ends(c, p, &row);
-	STR_COPY(row.method, ping_method_name(PING_UDP));
+	STR_COPY(row.method, ping_method_names[PING_UDP]);
 	row.flow = port;
 	row.sent = f->sent;
 	row.received = f->received;

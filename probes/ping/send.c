@@ -31,7 +31,7 @@ static enum ping_method choose_method(const struct ping_child *c,
 
 	while (m < PING_UDP) {
 		bool asked = strcmp(c->spec.method, "auto") == 0 ||
-			     strcmp(c->spec.method, ping_method_name(m)) == 0;
+			     strcmp(c->spec.method, ping_method_names[m]) == 0;
 		struct ping_socket s;
 		struct err e = { 0 };
 
@@ -48,7 +48,7 @@ static enum ping_method choose_method(const struct ping_child *c,
 	node_task_fact("ping",
 		       at->net.ip.family == AF_INET6 ? "method_ipv6" :
 						       "method_ipv4",
-		       "socket", "%s%s%.300s", ping_method_name(m),
+		       "socket", "%s%s%.300s", ping_method_names[m],
 		       why.len > 0 ? ": " : "", str_text(&why));
 	str_release(&why);
 	return m;

@@ -293,15 +293,10 @@ const char *ping_icmp_text(sa_family_t family, uint8_t type, uint8_t code,
 /* Longer waits in the kernel are errors of the clock. */
 #define WAIT_MOST_NS (10 * NS_PER_S)
 
-const char *ping_method_name(enum ping_method m)
-{
-	static const char *const names[] = {
-		[PING_DGRAM] = "icmp", [PING_RAW] = "icmp_raw",
-		[PING_UDP] = "udp", [PING_TCP] = "tcp",
-	};
-
-	return names[m];
-}
+const char *const ping_method_names[] = {
+	[PING_DGRAM] = "icmp", [PING_RAW] = "icmp_raw",
+	[PING_UDP] = "udp", [PING_TCP] = "tcp",
+};
 
 /** Options of both families, each with its own numbers. */
 static const struct socket_family {
@@ -342,7 +337,7 @@ int ping_socket_open(struct ping_socket *s, enum ping_method m,
 		       m == PING_UDP ? 0 : icmp);
 	if (s->fd < 0) {
 		return err_set(e, errno, "cannot open a socket for %s",
-			       ping_method_name(m));
+			       ping_method_names[m]);
 	}
 	set_int(s->fd, SOL_SOCKET, SO_RCVBUF, SOCKET_BUFFER_BYTES);
 	/* packets that wait for ARP count; more than the limit if permitted */

@@ -17,15 +17,10 @@
 
 /* ---- paths --------------------------------------------------------------- */
 
-static const char *const way_names[] = {
+const char *const affinity_way_names[] = {
 	[WAY_PIX] = "PIX", [WAY_PXB] = "PXB", [WAY_P2C] = "P2C",
 	[WAY_PHB] = "PHB", [WAY_SYS] = "SYS", [WAY_UNKNOWN] = "",
 };
-
-const char *affinity_way_name(enum affinity_way way)
-{
-	return way_names[way];
-}
 
 /* NCCL's defaults, used when the machine does not say. */
 #define SYS_GB_s 6	/* between two CPUs */

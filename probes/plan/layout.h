@@ -156,8 +156,8 @@ enum affinity_way {
 	WAY_PIX, WAY_PXB, WAY_P2C, WAY_PHB, WAY_SYS, WAY_UNKNOWN
 };
 
-/** NCCL's word for @way: "PIX"; "" for WAY_UNKNOWN. */
-const char *affinity_way_name(enum affinity_way way);
+/** NCCL's words by enum affinity_way: "PIX"; "" for WAY_UNKNOWN. */
+extern const char *const affinity_way_names[];
 
 /** Affinity as a node reports it. */
 struct affinity {

@@ -319,7 +319,7 @@ static json_t *symptom_json(const struct symptom *s)
 
 	symptom_advice(s, NULL, NULL, &remedy);
 	json = json_pack("{s:s, s:s, s:o, s:o, s:o}", "code", s->code,
-			 "effect", symptom_effect_name(s->effect),
+			 "effect", symptom_effect_names[s->effect],
 			 "cause", json_text(str_text(&s->cause)),
 			 "remedy", json_text(str_text(&remedy)),
 			 "source", json_text(str_text(&s->source)));
@@ -427,7 +427,7 @@ void explain_csv(const struct explain *x, struct str *out)
 
 		str_addf(out, "%s,%s,%" PRIu64 ",%" PRIu64,
 			 m->symptom->code,
-			 symptom_effect_name(m->symptom->effect), m->count,
+			 symptom_effect_names[m->symptom->effect], m->count,
 			 m->line);
 		add_csv_number(out, (long)m->overruled_by, m->overruled_by);
 		csv_add_text(out, m->text);

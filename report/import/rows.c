@@ -28,7 +28,7 @@ const char *heading_op(const char *text)
 	letters[n] = '\0';
 	/* the longest: reducescatter is no reduce */
 	for (int c = 0; c < COLLECTIVES; c++) {
-		const char *name = collective_name((enum collective)c);
+		const char *name = collective_names[c];
 
 		if (strlen(name) > longest && strstr(letters, name)) {
 			found = name;

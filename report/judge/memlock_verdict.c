@@ -280,7 +280,7 @@ static void add_chain_evidence(const struct judging *j,
 
 		if (l->exists) {
 			str_addf(&levels, "%s%s %s", levels.len ? ", " : "",
-				 memlock_context_name((enum memlock_context)i),
+				 memlock_context_names[i],
 				 l->known ? memlock_bytes(l->soft, bytes,
 							  sizeof(bytes)) :
 					    "unknown");

@@ -45,46 +45,34 @@ struct shape {
 	double nodes, ranks, local;	/* N, n, g = n / N */
 };
 
-static double ring(const struct shape *s)
-{
-	return s->rails;
-}
+/** Formulas of a bound; the last three are those of NVLink. */
+enum formula {
+	RING, TREE, SHARP, ALL_TO_ALL, ONE_GPU, NVLINK, NVLS, TWICE
+};
 
-static double tree(const struct shape *s)
+static double bound_GB_s(enum formula f, const struct shape *s)
 {
-	return s->rails * s->nodes / (s->nodes - 1) * (s->ranks - 1) / s->ranks;
-}
-
-static double sharp(const struct shape *s)
-{
-	return 2 * s->rails * (s->ranks - 1) / s->ranks;
-}
-
-static double all_to_all(const struct shape *s)
-{
-	return s->rails * (s->ranks - 1) /
-	       (s->local * (s->ranks - s->local));
-}
-
-static double one_gpu(const struct shape *s)
-{
-	return s->nic;
-}
-
-static double nvlink(const struct shape *s)
-{
-	return s->nvlink;
-}
-
-static double nvls(const struct shape *s)
-{
-	return 2 * s->nvlink * (s->ranks - 1) / (s->ranks + 1);
-}
-
-/** Twice the data moves in a switch as over a link. */
-static double twice(const struct shape *s)
-{
-	return 2 * s->nvlink * (s->ranks - 1) / s->ranks;
+	switch (f) {
+	case RING:
+		return s->rails;
+	case TREE:
+		return s->rails * s->nodes / (s->nodes - 1) * (s->ranks - 1) /
+		       s->ranks;
+	case SHARP:
+		return 2 * s->rails * (s->ranks - 1) / s->ranks;
+	case ALL_TO_ALL:
+		return s->rails * (s->ranks - 1) /
+		       (s->local * (s->ranks - s->local));
+	case ONE_GPU:
+		return s->nic;
+	case NVLINK:
+		return s->nvlink;
+	case NVLS:
+		return 2 * s->nvlink * (s->ranks - 1) / (s->ranks + 1);
+	case TWICE:	/* as much data moves in a switch as over two links */
+		return 2 * s->nvlink * (s->ranks - 1) / s->ranks;
+	}
+	return NAN;
 }
 
 #define OP(name) (1U << COLLECTIVE_##name)
@@ -97,21 +85,20 @@ static const struct bound {
 	unsigned ops;
 	const char *algo;
 	enum ceiling_path path;
-	double (*between)(const struct shape *s);	/* NULL: inside only */
-	double (*inside)(const struct shape *s);
+	enum formula between, inside;	/* nodes */
 } bounds[] = {
-	{ OP(ALLREDUCE) | GATHERS, "Ring", CEILING_RING, ring, nvlink },
-	{ OP(ALLREDUCE), "Tree", CEILING_TREE, tree, nvlink },
-	{ OP(ALLREDUCE), "NVLSTree", CEILING_TREE, tree, twice },
-	{ OP(ALLREDUCE), "CollNetDirect", CEILING_SHARP, sharp, twice },
-	{ OP(ALLREDUCE), "CollNetChain", CEILING_SHARP, sharp, nvlink },
-	{ OP(ALLREDUCE), "NVLS", CEILING_SHARP, sharp, nvls },
-	{ GATHERS, "PAT", CEILING_TREE, tree, nvlink },
-	{ GATHERS, "NVLS", CEILING_TREE, tree, nvlink },
-	{ GATHERS, "CollNetDirect", CEILING_TREE, tree, nvlink },
-	{ ROOTED, "", CEILING_RING, ring, nvlink },
-	{ OP(ALLTOALL), "", CEILING_DIRECT, all_to_all, nvlink },
-	{ OP(SENDRECV), "", CEILING_DIRECT, one_gpu, nvlink },
+	{ OP(ALLREDUCE) | GATHERS, "Ring", CEILING_RING, RING, NVLINK },
+	{ OP(ALLREDUCE), "Tree", CEILING_TREE, TREE, NVLINK },
+	{ OP(ALLREDUCE), "NVLSTree", CEILING_TREE, TREE, TWICE },
+	{ OP(ALLREDUCE), "CollNetDirect", CEILING_SHARP, SHARP, TWICE },
+	{ OP(ALLREDUCE), "CollNetChain", CEILING_SHARP, SHARP, NVLINK },
+	{ OP(ALLREDUCE), "NVLS", CEILING_SHARP, SHARP, NVLS },
+	{ GATHERS, "PAT", CEILING_TREE, TREE, NVLINK },
+	{ GATHERS, "NVLS", CEILING_TREE, TREE, NVLINK },
+	{ GATHERS, "CollNetDirect", CEILING_TREE, TREE, NVLINK },
+	{ ROOTED, "", CEILING_RING, RING, NVLINK },
+	{ OP(ALLTOALL), "", CEILING_DIRECT, ALL_TO_ALL, NVLINK },
+	{ OP(SENDRECV), "", CEILING_DIRECT, ONE_GPU, NVLINK },
 };
 
 /** The bound of row @b; NAN in it: not known. */
@@ -120,7 +107,7 @@ static struct ceiling bound_of(const struct machine *m, const struct bound *b,
 {
 	struct ceiling c = { .path = b->path, .algo = b->algo,
 			     .rails = rails };
-	double inside = b->inside(s);
+	double inside = bound_GB_s(b->inside, s);
 
 	if (s->nodes <= 1 || m->one_domain) {
 		c.GB_s = inside;
@@ -128,7 +115,7 @@ static struct ceiling bound_of(const struct machine *m, const struct bound *b,
 		c.rails = 0;
 		return c;
 	}
-	c.GB_s = b->between(s);
+	c.GB_s = bound_GB_s(b->between, s);
 	/* NVLink carries the same data on the way */
 	if (inside < c.GB_s && s->local > 1) {
 		c.GB_s = inside;

@@ -210,7 +210,7 @@ void judged_schema(const struct judged *j, FILE *out)
 		for (; c && c->name; c++) {
 			str_addf(&line, "%s,%d,%s,%s,", files[i].file,
 				 RECORD_SCHEMA, c->name,
-				 column_type_name(c->type));
+				 column_type_names[c->type]);
 			csv_add_field(&line, c->help);
 			str_addch(&line, '\n');
 		}

@@ -114,7 +114,7 @@ static void add_lines(struct judged_memlock_line *lines, size_t n,
 		}
 		qsort(names, same, sizeof(*names), str_order);
 		hostlist_add(&nodes, names[0], sizeof(*names), same);
-		table_add(t, memlock_context_name(l->context));
+		table_add(t, memlock_context_names[l->context]);
 		table_add(t, soft == RECORD_NONE ? "unknown" :
 			     memlock_bytes(soft, bytes, sizeof(bytes)));
 		if (soft >= 0 && l->soft->needed_B > 0) {

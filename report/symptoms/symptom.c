@@ -216,17 +216,12 @@ static struct str *text_of(struct symptom *x, size_t key)
 	return (struct str *)((char *)x + keys[key].offset);
 }
 
-static const char *const effect_names[EFFECTS + 1] = {
+const char *const symptom_effect_names[EFFECTS + 1] = {
 	[EFFECT_FAULT] = "fault", [EFFECT_WAIT] = "wait",
 	[EFFECT_SLOW] = "slow", [EFFECT_ECHO] = "echo",
 	[EFFECT_FACT] = "fact", [EFFECT_MARK] = "mark",
 	[EFFECT_UNKNOWN] = "unknown",
 };
-
-const char *symptom_effect_name(enum symptom_effect e)
-{
-	return effect_names[e];
-}
 
 static const char *const drain_names[] = {
 	[DRAIN_BY_TESTS] = "tests", [DRAIN_NEVER] = "never",
@@ -255,7 +250,7 @@ static int take(void *user, const char *code, const char *name,
 		return 1;
 	}
 	if (strcmp(name, "effect") == 0) {
-		int effect = str_index(effect_names, value);
+		int effect = str_index(symptom_effect_names, value);
 
 		if (effect < 0) {
 			s->why = "no such effect";

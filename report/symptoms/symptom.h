@@ -102,8 +102,9 @@ enum symptom_effect {
 	EFFECTS
 };
 
-/** "fault", "wait", "slow", "echo", "fact", "mark", "unknown". */
-const char *symptom_effect_name(enum symptom_effect e);
+/** "fault", "wait", "slow", "echo", "fact", "mark", "unknown"; a NULL ends
+ *  them. */
+extern const char *const symptom_effect_names[];
 
 /** Whether a finding about one node is reason to drain that node. */
 enum symptom_drain {

@@ -336,7 +336,7 @@ static void words_of_failures(void **state)
 		assert_true(strlen(verbs_wc_words(status)->says) > 10);
 	}
 	for (int call = 0; call < VERBS_CALLS; call++) {
-		assert_non_null(verbs_call_name((enum verbs_call)call));
+		assert_non_null(verbs_call_names[call]);
 	}
 }
 

@@ -437,7 +437,7 @@ static double bandwidth(const struct collective_work *w)
 	struct collective_shape shape;
 
 	record_init(&schema_collective, &row);
-	STR_COPY(row.op, collective_name(w->op));
+	STR_COPY(row.op, collective_names[w->op]);
 	row.ranks = w->n_members;
 	collective_shape(w->op, w->dtype, w->n_members, w->sizes[w->size],
 			 &shape);

@@ -222,7 +222,7 @@ static void row_init(struct collective_work *w, struct collective_row *row)
 	struct collective_shape s;
 
 	record_init(&schema_collective, row);
-	STR_COPY(row->op, collective_name(w->op));
+	STR_COPY(row->op, collective_names[w->op]);
 	STR_COPY(row->variant, v->name);
 	STR_COPY(row->lib, xport_is(ops, XPORT_MODEL) ? ops->name :
 			   v->lib[0] != '\0'	      ? v->lib :
@@ -333,7 +333,7 @@ void collective_put_plan(void *work, json_t *run)
 	json_object_set_new(run, "variants", variants);
 	json_object_set_new(run, "planned", run_part_json(
 		"planned", &(struct run_file){ .planned = {
-			.kind = "sweep", .op = collective_name(w->op),
+			.kind = "sweep", .op = collective_names[w->op],
 			.cells = cells } }));
 	json_object_set(run, "notes", w->notes);
 	/* the ranks that it continued without; what could be opened on none is
