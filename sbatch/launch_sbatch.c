@@ -289,7 +289,7 @@ static int compose(const struct launch_request *r, struct args *a,
 		char letter;
 		const char *hint;
 	} several[] = {
-		{ "array", 'a', "for several runs, start gpucheck that often" },
+		{ "array", 'a', "start gpucheck once per run" },
 		{ "requeue", '\0', "--resume continues a run that a job has "
 				   "left unfinished" },
 	};
@@ -299,7 +299,7 @@ static int compose(const struct launch_request *r, struct args *a,
 		if (slurm_fit_option(r->extra, several[i].name,
 				     several[i].letter)) {
 			err_set(e, EINVAL, "--%s would start the run in "
-				"'%.200s' several times, and it is one job",
+				"'%.200s' several times; a run is one job",
 				several[i].name, r->dir);
 			return err_hint(e, "%s", several[i].hint);
 		}
@@ -648,7 +648,7 @@ const struct launcher_ops launcher_sbatch = {
 	.describe = sbatch_describe,
 	.start = sbatch_start,
 	.poll = sbatch_poll,
-	.chosen = "as a batch job (sbatch)",
+	.chosen = "with sbatch",
 	.usual = sbatch_usual,
 	.adopt = sbatch_adopt,
 	.find = sbatch_find,

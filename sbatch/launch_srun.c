@@ -128,7 +128,7 @@ static int srun_poll(struct launch *l, struct launch_state *st,
 
 	(void)e;
 	if (l->r && muster_goes_on(&l->muster)) {
-		launch_say(st, LAUNCH_RUNNING, -1, "srun calls the nodes of "
+		launch_say(st, LAUNCH_RUNNING, -1, "srun checks the nodes of "
 			   "job %s", l->job_id);
 	} else if (l->r && start_agents(l, &why) < 0) {
 		launch_say(st, LAUNCH_ENDED, -1, "%.300s", why.text);

@@ -430,7 +430,7 @@ const struct launcher_ops launcher_ssh = {
 	.start = ssh_start,
 	.poll = ssh_poll,
 	.stop = ssh_stop,
-	.chosen = "by ssh (--ssh)",
+	.chosen = "with ssh (--ssh)",
 	.meant = ssh_meant,
 	.release = ssh_release,
 };

@@ -42,7 +42,7 @@ const struct launcher_ops *launcher_choose(const struct spec *s, char *why,
 			err_set(e, EINVAL, "no launcher '%s'", s->launcher);
 			return NULL;
 		}
-		snprintf(why, size, "with launcher '%s', as asked", ops->name);
+		snprintf(why, size, "with --launcher=%s", ops->name);
 		/* --dry-run is for looking at a script where there is no Slurm,
 		 * too */
 		return s->dry_run || launcher_usable(ops, e) == 0 ? ops : NULL;

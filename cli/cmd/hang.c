@@ -65,8 +65,8 @@ static int become_owner(const char *job, struct err *e)
 	user = getpwuid((uid_t)uid);
 	if (!user || initgroups(user->pw_name, (gid_t)gid) < 0 ||
 	    setgid((gid_t)gid) < 0 || setuid((uid_t)uid) < 0) {
-		err_set(e, errno, "cannot become the user %" PRId64 " whose job "
-			"%s is", uid, job);
+		err_set(e, errno, "cannot switch to user %" PRId64 ", the "
+			"owner of job %s", uid, job);
 		return err_hint(e, "--nodelist with --ssh looks at its nodes "
 				   "as root");
 	}
@@ -76,7 +76,7 @@ static int become_owner(const char *job, struct err *e)
 		return err_set(e, errno, "cannot write here as %s, nor go to "
 			       "%s", user->pw_name, user->pw_dir);
 	}
-	talk("as %s, whose job it is", user->pw_name);
+	talk("running as %s, the owner of the job", user->pw_name);
 	return 0;
 }
 

@@ -45,7 +45,7 @@ static int read_runs(const struct session *s, struct asked *a, struct err *e)
 		talk("not read: %s", a->runs.why);
 	}
 	if (a->runs.old > 0 && a->runs.n == 0) {
-		talk_hint("\"gpucheck history --convert=%s\" takes in the %zu "
+		talk_hint("\"gpucheck history --convert=%s\" adds the %zu "
 			  "runs of an earlier version", a->dir, a->runs.old);
 	}
 	if (s->spec.coverage) {

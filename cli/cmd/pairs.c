@@ -155,7 +155,8 @@ static int run_gpu(struct session *s)
 	if (spec_is_shared(&s->spec)) {
 		err_set(&e, 0, "gpu tests the GPUs of this machine once, not "
 			"as those of %d nodes", (int)s->spec.local_nodes);
-		err_hint(&e, "--local alone, or --transport=sim for a model");
+		err_hint(&e, "use --local alone, or --transport=sim to "
+				     "simulate nodes");
 		return talk_fail(&e, CODE_USAGE);
 	}
 	return probe_run(s, gpu_check, NULL);

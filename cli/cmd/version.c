@@ -116,7 +116,7 @@ static int print_config(const struct command *const *commands)
 	if (none) {
 		print_line("config", "no file is read: %s",
 			   getenv(CONFIG_ENV) ? CONFIG_ENV "=" CONFIG_NONE :
-						"no home is known");
+						"HOME is not set");
 	}
 	if (rc == 0 && all) {
 		for (const struct spec_option *o = spec_options; o->name; o++) {

@@ -197,7 +197,7 @@ static int complete(const struct session *s, const char *dir, struct repeat *r,
 		return err_set(e, errno, "cannot open '%s'", s->spec.systemd);
 	}
 	if (a->failed || json_array_size(r->words) < a->n) {
-		return err_set(e, 0, "a word is not text, or there is no memory");
+		return err_set(e, 0, "an argument is not text");
 	}
 	rc = spawn_self(self, sizeof(self), e);
 	if (rc == 0 && r->how == REPEAT_SCRONTAB) {
@@ -228,8 +228,8 @@ static void put_entry(const struct session *s, const struct repeat *r,
 		}
 	} else if (!print) {
 		talk_err(&why);
-		talk("the watch is ready in '%s'; for its runs to start, add "
-		     "what is printed where it is permitted", dir);
+		talk("the watch is ready in '%s'; to start its runs, add the "
+		     "printed lines where your site permits it", dir);
 	}
 	fputs(entry, stdout);
 	if (!s->spec.dry_run) {
@@ -323,8 +323,8 @@ static int change(const struct session *s, const char *name, struct err *e)
 				 "it has no entry in crontab, scrontab or "
 				 "systemd");
 		if (stop) {
-			talk("no new run starts; a run that is running "
-			     "continues to its end");
+			talk("no new run starts; one that is running "
+			     "finishes");
 		}
 	}
 	return rc < 0 ? CODE_UNABLE : CODE_HEALTHY;

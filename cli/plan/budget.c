@@ -249,8 +249,8 @@ static void say(const struct spec *asked, const struct spec *s, double time_s,
 	units_duration_text(s->budget_ns, budget, sizeof(budget));
 	str_addf(says, "to fit into %s:%s", budget,
 		 options.len ? str_text(&options) :
-			       " nothing can be left out that is not asked "
-			       "for");
+			       " nothing can be reduced: every option "
+			       "was given");
 	str_release(&options);
 	if (cells < all) {
 		str_addf(says, ", %.0f %% of %s tests are left out",

@@ -95,7 +95,7 @@ static const char *unfit(const struct layer *layer, const struct spec *s)
 	snprintf(lacks, sizeof(lacks), "--transport=%s cannot run collectives",
 		 s->transport);
 	if (layer->gpus && spec_is_shared(s)) {
-		return "pretend nodes would take turns on the same GPUs";
+		return "the nodes of --local share the same GPUs";
 	}
 	if (layer->gpus && spec_transport_is(s->transport, XPORT_SOCKETS)) {
 		return "--transport=tcp touches no GPU";

@@ -689,8 +689,8 @@ int stale_choose(struct session *s)
 		err_set(&e, 0, "--stale finds %zu idle nodes of %zu",
 			t.n_idle, t.c.n);
 		err_hint(&e, t.c.n > 0 ? "sinfo shows the state of the nodes" :
-			 "--nodelist names nodes that the history does not "
-			 "know yet");
+			 "--nodelist adds nodes that are not in the "
+			 "history");
 	}
 	t.k = t.k < t.n_idle ? t.k : t.n_idle;
 	if (code == CODE_HEALTHY &&

@@ -729,9 +729,9 @@ void probe_run_limit(struct probe_start *t)
 	}
 	most = slurm_fit_minutes(&t->r, &answers);
 	if (s->dry_run && !answers && !t->r.light && !s->gpus_per_node) {
-		talk("Slurm does not answer: the GPUs per node are not known, "
-		     "and the script asks for none (no --gres)");
-		talk_hint("-G 8 asks for 8 GPUs per node");
+		talk("Slurm does not answer: the number of GPUs per node is "
+		     "unknown, and the script requests none (no --gres)");
+		talk_hint("-G 8 requests 8 GPUs per node");
 	}
 	if (t->c && t->c->each) {
 		place.takes = t->c->takes;

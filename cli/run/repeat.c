@@ -84,7 +84,7 @@ int repeat_parse(const char *text, size_t len, struct repeat *r, struct err *e)
 	} else if (rc == 0 && (!are_words(r->env) || !are_words(r->words) ||
 			       !are_words(r->slurm) ||
 			       json_array_size(r->words) < 2)) {
-		rc = err_set(e, 0, "no command, or a word that is not a text");
+		rc = err_set(e, 0, "no command, or it is not text");
 	}
 	if (rc < 0) {
 		repeat_release(r);

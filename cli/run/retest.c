@@ -142,12 +142,11 @@ static int run(struct session *s, struct left *l, const struct judged *j,
 		retest = run_part_json("retest", &(struct run_file){
 			.retest = { .dir = l->dir, .parts = p.parts } });
 		s->retest = retest;
-		talk("retesting %zu finding%s of '%s' on %s, with %zu node%s "
-		     "that %s well", json_array_size(p.parts),
+		talk("retesting %zu finding%s of '%s' on %s, and on %zu "
+		     "healthy node%s", json_array_size(p.parts),
 		     json_array_size(p.parts) == 1 ? "" : "s", l->dir,
 		     str_text(&p.nodes), p.n_controls,
-		     p.n_controls == 1 ? "" : "s",
-		     p.n_controls == 1 ? "is" : "are");
+		     p.n_controls == 1 ? "" : "s");
 		code = probe_run(s, check, c);
 		s->retest = NULL;
 		json_decref(retest);

@@ -113,7 +113,7 @@ static bool pattern(struct gpu_seat *s)
 
 	if (!s->gpu.fill) {
 		seat_say(s, OUTCOME_SKIPPED, "gpu_no_kernel", "the driver "
-			 "takes no kernel of ours: %s", s->gpu.no_kernel);
+			 "rejects gpucheck's kernel: %s", s->gpu.no_kernel);
 		return true;
 	}
 	rc = take_memory(s, &m);
@@ -142,8 +142,8 @@ static bool pattern(struct gpu_seat *s)
 	}
 	if (found[0] > 0) {
 		seat_say(s, OUTCOME_CORRUPT, "memory_wrong",
-			 "%" PRIu64 " words of 8 bytes came back changed, the "
-			 "first at byte %" PRIu64 " of the piece that has it, "
+			 "%" PRIu64 " words of 8 bytes were read back changed, "
+			 "the first at byte %" PRIu64 " of its allocation, "
 			 "bits 0x%016" PRIx64, found[0], found[1] * 16,
 			 found[2]);
 	} else {

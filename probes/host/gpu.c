@@ -63,8 +63,8 @@ static const struct err_words prohibited = {
 	.says = "its compute mode is prohibited: no process may use it",
 }, exclusive = {
 	.code = "gpu_exclusive",
-	.says = "its compute mode lets one process at a time use it, and "
-		"another does",
+	.says = "its compute mode allows one process at a time, and "
+		"another process uses it",
 }, mps = {
 	.code = "gpu_mps",
 	.says = "MPS gives out this GPU, and refuses",

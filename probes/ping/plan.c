@@ -281,7 +281,7 @@ static int check_mesh(const struct ping_mesh *m, size_t cells, struct err *e)
 					  m->n_nodes);
 	}
 	if (m->n_ends == 0) {
-		err_set(e, 0, "no node has an address that takes part");
+		err_set(e, 0, "no node has an address to test");
 		return err_hint(e, "facts.csv lists the addresses; --ifname, "
 				   "--subnet and --skip choose among them");
 	}

@@ -110,7 +110,7 @@ bool accepted_unlike(const struct run *then, const struct run *now,
 		}
 	}
 	if (common == 0 && why.len == 0) {
-		str_add(&why, "this run has none of its nodes");
+		str_add(&why, "no node is in both runs");
 	}
 	unlike = why.len > 0;
 	str_add(out, str_text(&why));

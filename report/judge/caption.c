@@ -90,9 +90,9 @@ void note_built_so(const struct run *run, struct str *out)
 		}
 	}
 	if (gpus > 0) {
-		str_addf(out, " of every node: at most %.0f %% of what is "
-			 "usual in its node, between nodes; built so, and no "
-			 "finding", 100 * least);
+		str_addf(out, " of every node: between nodes at most %.0f %% "
+			 "of the usual rate of the other GPUs of its node; the "
+			 "same on all nodes, so not a finding", 100 * least);
 	}
 	free(of);
 	free(n);
@@ -186,10 +186,9 @@ static void note_sample(const struct run *run, struct str *out)
 	if (sampled_read(run_file(run->json).planned.sample, &s)) {
 		str_add(out, "a sample, ");
 		sampled_rounds_text(&s, out);
-		str_add(out, "; sure to be seen: ");
+		str_add(out, "; always detected: ");
 		sampled_sure_text(&s, out);
-		str_add(out, "; chance of being "
-			     "seen: ");
+		str_add(out, "; detected with probability: ");
 		sampled_chance_text(&s, out);
 	}
 }
@@ -203,8 +202,8 @@ static void note_pinglist(const struct run *run, struct str *out)
 	if (run->mesh && f.planned.n_groups > 1) {
 		str_addf(out, "every node to every node in %lld groups of "
 			 "neighbours, and two pairs of nodes between each two "
-			 "groups (--all-pairs: all), at %lld probes a second at "
-			 "most in all", (long long)f.planned.n_groups,
+			 "groups (--all-pairs: all), at most %lld probes per "
+			 "second in total", (long long)f.planned.n_groups,
 			 (long long)f.planned.probes_per_s);
 	}
 }
@@ -947,11 +946,11 @@ bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
 		str_addf(&out, "the run did not finish (%s)", why);
 	}
 	if (v->open && out.len == 0) {
-		str_add(&out, "not all that was found could be tested again");
+		str_add(&out, "some findings were not tested again");
 	}
 	/* without any measurement nothing is partial */
 	snprintf(buf, size, "%s%s", measured > 0 ? "partial: " : "",
-		 out.len > 0 ? str_text(&out) : "not all of it was measured");
+		 out.len > 0 ? str_text(&out) : "some tests were not measured");
 	str_release(&out);
 	return verdict_is_cut(run, v) || v->open;
 }

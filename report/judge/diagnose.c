@@ -233,7 +233,7 @@ const struct diagnose_step diagnose_steps[] = {
 	  .of = BASE_NCCL | BASE_CUDA, .where = DIAGNOSE_INTRA },
 	{ .name = "nccl", .base = BASE_NCCL, .says = "NCCL", .command = "p2p",
 	  .option = "--transport=nccl", .of = BASE_NCCL },
-	{ .name = "sim", .base = BASE_SIM, .says = "the model",
+	{ .name = "sim", .base = BASE_SIM, .says = "the simulation",
 	  .command = "p2p",
 	  .option = "--transport=sim", .of = BASE_SIM },
 

@@ -285,7 +285,7 @@ in_job()
 	tr -s ' \n' ' ' <out |
 		grep -q "none of the 2 agents reported; a: ssh: no way to it"
 	grep -q "memlock *error *it could not measure anything" out
-	absent "as asked" out
+	absent "with --launcher" out
 }
 
 @test "^C while a step draws: not the next one; again: not the drawing" {

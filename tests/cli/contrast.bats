@@ -94,7 +94,7 @@ twice()
 	tr -s ' \n' ' ' <out >line
 	# one line in the terminal, the chances are in the picture and the page
 	grep -q "a sample, 2 rounds (1 on rails, 1 inside nodes)" line
-	grep -q "2 rounds (1 on rails, 1 inside nodes); sure to be seen: a" \
+	grep -q "2 rounds (1 on rails, 1 inside nodes); always detected: a" \
 		run/report.html
 
 	# all pairs are no sample, whoever asks for more than there are

@@ -30,7 +30,7 @@ steps()
 
 @test "layers pass up to the one that fails; no setting helps" {
 	diagnose 1 --local=2x2 --transport=sim <<<'dead nic=1:1 from=verbs'
-	says 'ping passes, TCP passes, RDMA in host memory fails (drill_dead), RDMA in GPU memory fails, the model fails: the fault is in RDMA in host memory, on NIC 1 of n1'
+	says 'ping passes, TCP passes, RDMA in host memory fails (drill_dead), RDMA in GPU memory fails, the simulation fails: the fault is in RDMA in host memory, on NIC 1 of n1'
 	says 'fails with every setting tried: NCCL_IB_GID_INDEX=3, NCCL_IB_GID_INDEX=1, NCCL_CROSS_NIC=0, NCCL_IB_DISABLE=1, NCCL_NET=Socket'
 	says 'not tested: NCCL_DMABUF_ENABLE=0 (RDMA also fails in host memory)'
 	absent 'export' out
@@ -80,7 +80,7 @@ steps()
 		slow pair=0-4 factor=0.5 from=nccl unless=NCCL_CROSS_NIC=1
 		slow pair=0-4 factor=0.5 from=nccl unless=NCCL_BUFFSIZE=8388608
 	EOF
-	says 'RDMA is at full rate, the model is not: check'
+	says 'RDMA is at full rate, the simulation is not: check'
 	says "with NCCL_CROSS_NIC=1+NCCL_BUFFSIZE=8388608, 1"
 	says 'With this setting n0:0 -> n1:0 is not slow (all of them are needed)'
 	grep -qx '          export NCCL_CROSS_NIC=1 NCCL_BUFFSIZE=8388608' out
@@ -95,7 +95,7 @@ steps()
 	# and of the table and the picture, from the lowest layer up
 	says 'n0:0 to n1:0 by layer layer or setting GB/s good pair link TCP'
 	grep -q '>n0:0 to n1:0 by layer, GB/s<' run/report.html
-	grep -Eq '^  the model +1[0-9.]+ +4[0-9.]+ *$' out
+	grep -Eq '^  the simulation +1[0-9.]+ +4[0-9.]+ *$' out
 	# run.json may say anything: this transport has no layers
 	jq '.transport = "shm"' run/run.json >run.json
 	mv run.json run/run.json
@@ -156,7 +156,7 @@ told()
 	[ "$status" -ne 4 ] || return 0	# nor was there for the run
 	tr -s ' \n' ' ' <out >flat
 	grep -q 'n0:0 -> n0:1, for 1 of 1 findings, at most 0 s' err
-	says 'the model was not tested (no time was left)'
+	says 'the simulation was not tested (no time was left)'
 	[ "$(columns_of outcome run/diagnose.csv)" = not_run ]
 }
 

@@ -40,7 +40,7 @@ job()
 	job --uid=nobody
 	run_to 1 hang "$job" -o "$dir"
 	expect "$(findings)" "process gcn2 rank_asleep"
-	says '^gpucheck: as nobody, whose job it is' err
+	says '^gpucheck: running as nobody, the owner of the job' err
 	[ "$(stat -c %U "$dir")" = nobody ]
 	scancel "$job"
 	await 30 queue_is_empty

@@ -62,7 +62,7 @@ a_run()
 @test "a compute mode that lets nobody else in, and MPS that refuses" {
 	FAKE_NVML_MODE=3 FAKE_CUDA_REFUSE=1:46 a_run 1 --local=1x3
 	[ "$(grep -c ',skipped,gpu_exclusive,' run/results.csv)" -eq 4 ]
-	grep -q "its compute mode lets one process at a time use it" words
+	grep -q "its compute mode allows one process at a time" words
 	jq -e '.exclude == [] and (.findings | length) == 1 and
 		.findings[0].index == 1' run/verdict.json
 	FAKE_NVML_MODE=2 FAKE_CUDA_REFUSE=1:999 a_run 1 --local=1x3 \

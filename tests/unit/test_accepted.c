@@ -310,7 +310,7 @@ static void what_is_no_reference(void **state)
 	for (int i = 0; i < NODES; i++) {
 		then.nodes[i].name[0] = 'x';
 	}
-	REFUSED((void)0, (void)0, "none of its nodes");
+	REFUSED((void)0, (void)0, "no node is in both runs");
 	assert_false(accepted_unlike(&now, &now, &why) &&
 		     !strstr(str_text(&why), "it is this run"));
 	str_release(&why);

@@ -333,7 +333,7 @@ static void settle_missing(struct nodes_work *w, struct node *n)
 	bool excused = w->c->hurried || w->c->starved;
 
 	if (n->nowhere) {
-		detail = "it did not report, and its node is not known";
+		detail = "it did not report, and its node is unknown";
 	} else if (detail[0] == '\0') {
 		detail = "no agent of this node reported in time";
 	}
