@@ -148,6 +148,7 @@ static const struct {
 	MEMBER("trust", trust, TEXT, 0, ""),
 	MEMBER("ecn", ecn, TEXT, 0, ""),
 	MEMBER("roce_priority", priority, COUNT, 0, ""),
+	MEMBER("rdma_cm_tos", cm_tos, TEXT, 0, ""),
 	MEMBER("gids", gids, TEXT, 0, ""),
 	MEMBER("gid_kinds", gid_kinds, TEXT, 0, ""),
 	MEMBER("subnet", subnet, TEXT, 0, ""),
@@ -527,6 +528,7 @@ int port_parse_pkey(const char *text)
 
 /* File of the port or of its HCA, below the root. */
 #define HCA_FILE  "%s/sys/class/infiniband/%s/"
+#define CM_CONFIG "%s/sys/kernel/config/rdma_cm"
 #define PORT_FILE HCA_FILE "ports/%d/"
 
 /* @kind: of the device as it runs or could run, or of the slot. */
@@ -555,7 +557,7 @@ static void read_lossless(const char *root, const json_t *conf,
 {
 	char text[FILE_TEXT], dscps[1024] = " ", key[16];
 	const char *at, *source;
-	int64_t tc = 0, sl = 0;
+	int64_t tc = 0, sl = 0, tos;
 	bool by_dscp = interface_said(stats, INTERFACE_DSCP, dscps + 1,
 				      sizeof(dscps) - 1);
 	size_t len = 0;
@@ -569,6 +571,17 @@ static void read_lossless(const char *root, const json_t *conf,
 						sizeof(p->ecn) - len, "%c",
 						text[0] == '1' ? '0' + k : '-');
 		}
+	}
+	/* the folder of an HCA is there after a mkdir, which tools do to set
+	 * the ToS of connections by rdma_cm, such as those of storage */
+	if (sysfile_read(text, sizeof(text), CM_CONFIG
+			 "/%s/ports/%d/default_roce_tos", root, p->hca,
+			 p->number) > 0 &&
+	    units_parse_int(text, 0, 255, &tos, NULL) == 0) {
+		snprintf(p->cm_tos, sizeof(p->cm_tos), "%d", (int)tos);
+	} else if (sysfile_there(CM_CONFIG, root) &&
+		   !sysfile_there(CM_CONFIG "/%s", root, p->hca)) {
+		STR_COPY(p->cm_tos, "unset");
 	}
 	if (!interface_said(stats, INTERFACE_PFC, p->pfc, sizeof(p->pfc))) {
 		return;

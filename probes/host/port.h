@@ -213,6 +213,8 @@ struct port {
 	char trust[8];		/* dscp, pcp: how packets get a priority */
 	char ecn[12];		/* priorities with ECN: "---3----" */
 	int priority;		/* of NCCL's packets; -1: not known */
+	char cm_tos[8];		/* default ToS of rdma_cm: "106"; "unset": not
+				 * set for this HCA; "": not known */
 	char gids[160];		/* of RoCE, by index: "0:v1 1:v2 ..." */
 	char gid_kinds[256];	/* the same: "0:link 1:IPv6 2:IPv4 ..." */
 	char subnet[PORT_SUBNET];	/* of InfiniBand: fe80:0000:0000:0000 */

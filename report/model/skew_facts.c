@@ -43,6 +43,8 @@ static const struct skew_fact skew_facts[] = {
 	{ .fact = "ecn", .part = true, .by = "board", .active = true },
 	{ .fact = "roce_priority", .part = true, .by = "board",
 	  .active = true },
+	{ .fact = "rdma_cm_tos", .part = true, .by = "board",
+	  .active = true },
 	{ .fact = "active_mtu", .part = true, .active = true,
 	  .ports_say = true },
 	{ .fact = "mtu", .part = true, .by = "", .mesh_says = true },

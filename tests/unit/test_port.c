@@ -79,6 +79,8 @@ static const struct file files[] = {
 	{ "sys/class/net/ens1np0/speed", "25000\n" },
 	{ "sys/class/net/ens1np0/ecn/roce_np/enable/3", "1\n" },
 	{ "sys/class/net/ens1np0/ecn/roce_np/enable/4", "0\n" },
+	{ "sys/kernel/config/rdma_cm/mlx5_1/ports/1/default_roce_tos",
+	  "106\n" },
 	{ "ethtool/ens1np0", "NIC statistics:\n"
 	  "Active FEC encoding: RS\nPFC priorities: 3 4 \n"
 	  "DSCP priorities: 126=1 0=0 26=3 \n" },
@@ -247,6 +249,7 @@ static void a_tree_is_read(void **state)
 	assert_string_equal(p->pfc, "3 4");
 	assert_string_equal(p->trust, "dscp");
 	assert_string_equal(p->ecn, "3-");
+	assert_string_equal(p->cm_tos, "106");
 	assert_int_equal(p->priority, 3);	/* 106 / 4 is DSCP 26 */
 	assert_string_equal(p->gids, "0:v1 3:v2 4:v2 5:v2");
 	assert_string_equal(p->gid_kinds, "0:link 3:IPv4 4:IPv6");
@@ -479,6 +482,34 @@ static void drivers_say_that_a_link_went(void **state)
 	}
 }
 
+/** A folder for the HCA without a good value, and none. */
+static void tos_of_rdma_cm(void **state)
+{
+	static const char *const paths[] = { "/ports/1/default_roce_tos",
+					     "/ports/1", "/ports", "" };
+	struct port ports[PORT_MAX];
+	char path[PATH_MAX];
+	FILE *f;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/sys/kernel/config/rdma_cm/mlx5_1%s",
+		 root, paths[0]);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs("256\n", f);
+	fclose(f);
+	assert_string_equal(find(ports, port_list(root, ports, PORT_MAX),
+				 "mlx5_1")->cm_tos, "");
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		snprintf(path, sizeof(path),
+			 "%s/sys/kernel/config/rdma_cm/mlx5_1%s", root,
+			 paths[i]);
+		assert_int_equal(remove(path), 0);
+	}
+	assert_string_equal(find(ports, port_list(root, ports, PORT_MAX),
+				 "mlx5_1")->cm_tos, "unset");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -491,6 +522,7 @@ int main(void)
 		cmocka_unit_test(links_that_went_and_came_back),
 		cmocka_unit_test(drivers_say_that_a_link_went),
 		cmocka_unit_test(growth_is_a_fact),
+		cmocka_unit_test(tos_of_rdma_cm),
 	};
 
 	return cmocka_run_group_tests(tests, make_tree, remove_tree);
