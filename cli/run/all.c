@@ -45,6 +45,9 @@ struct layer {
 	bool deepens;		/* ... and without @full more with --deep */
 };
 
+/** Switches spread flows over equal links: one flow does not see all. */
+static const char *const flows[] = { "--flows=4", NULL };
+
 /* --quick tests one size with half the timeout; faults still show. */
 static const char *const quick_ping[] = {
 	"--count=2", "--interval=20ms", NULL
@@ -60,9 +63,10 @@ static const char *const gpu_links[] = { "--quick", NULL };
 
 static const struct layer layers[] = {
 	{ .probe = "memlock", .model_lacks = "a simulated cluster has no limits" },
-	{ .probe = "ping", .quick = quick_ping,
+	{ .probe = "ping", .full = flows, .quick = quick_ping,
 	  .model_lacks = "a simulated cluster has no addresses" },
-	{ .probe = "ib", .quick = quick_pairs, .share_percent = 25 },
+	{ .probe = "ib", .full = flows, .quick = quick_pairs,
+	  .share_percent = 25 },
 	/* a faulty GPU must not be reported as a faulty link */
 	{ .probe = "gpu", .full = gpu_links, .gpus = true, .deepens = true },
 	{ .probe = "p2p", .full = diagnosed, .goes_on = true,
