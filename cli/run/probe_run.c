@@ -293,9 +293,11 @@ static int probe_run_judge(const struct probe_start *t, struct launch *l,
 		}
 	} else if (!w->waits && run_json_failed(dir, &code, NULL, &e)) {
 		/* the coordinator gave up before it planned a test: show what
-		 * nodes that did report say about it */
+		 * nodes that did report say about it, and why others did not;
+		 * JSON has the error as the reason instead */
 		run = rundir_read_json(dir, RUN_JSON, NULL);
-		nodes = json_array_size(run_file(run).nodes) > 0;
+		nodes = json_array_size(run_file(run).nodes) > 0 ||
+			!s->spec.json;
 		json_decref(run);
 		if (!nodes || show_run(dir, &s->spec, NULL) < 0) {
 			talk_err(&e);

@@ -251,6 +251,12 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 	const bool known = least != INT64_MAX;
 	char bytes[32], limit[32];
 
+	if (needed == 0 && !known) {
+		snprintf(buf, size, "memlock on %d node%s: nothing was "
+			 "measured", j->run.n_nodes,
+			 j->run.n_nodes == 1 ? "" : "s");
+		return i == 0;
+	}
 	snprintf(buf, size, "memlock on %d node%s: %s%s%sNCCL needs about %s "
 		 "per process; %zu of %zu limits and tests are sufficient",
 		 j->run.n_nodes, j->run.n_nodes == 1 ? "" : "s",

@@ -250,6 +250,12 @@ lost()
 	[ "$(grep -c '^FAIL  Node' out)" -eq 1 ]
 	grep -qF 'The same is true of 2 more nodes: a[2,3]' out
 	absent "same pair again" out
+	# nor is there a plan for ping, and it says why as well
+	PATH=$PWD/bin:$PATH run_p ping --ssh=a1,a2 --boot-timeout=1s -o ping
+	[ "$status" -eq 3 ]
+	grep -q '^FAIL  Node a1 never started' out
+	PATH=$PWD/bin:$PATH run_p memlock --ssh=a1,a2 --boot-timeout=1s -o limits
+	grep -q '^FAIL  memlock on 2 nodes: nothing was measured' out
 }
 
 @test "more ranks than a node can have are refused" {
