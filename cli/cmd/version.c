@@ -155,6 +155,9 @@ static int run_version(struct session *s)
 		if (json_is_object(library)) {
 			print_line(name, "%s %s", text_of(library, "version"),
 				   text_of(library, "path"));
+			if (text_of(library, "note")[0]) {
+				print_line("", "%s", text_of(library, "note"));
+			}
 		} else if (!json_is_string(library)) {
 			print_line(name, "not found: %s",
 				   text_of(libraries, why));

@@ -432,3 +432,8 @@ int str_order(const void *a, const void *b)
 {
 	return strverscmp(a, b);
 }
+
+int str_order_text(const void *a, const void *b)
+{
+	return strverscmp(*(const char *const *)a, *(const char *const *)b);
+}

@@ -123,5 +123,7 @@ const char *str_nearest(const char *word, const char *const words[]);
 
 /** For qsort() of arrays of characters: numbers in names by their value. */
 int str_order(const void *a, const void *b);
+/** The same for arrays of pointers to text. */
+int str_order_text(const void *a, const void *b);
 
 #endif

@@ -17,14 +17,48 @@ static const struct dl_sym nccl_syms[] = {
 	NCCL_FUNCTIONS(SYM, OPT) { 0 }
 };
 
+/** Load the first library of nccl_find() that loads into @table.  NULL with @e:
+ *  if no place has a library, @why and the names of the places. */
+static void *load_found(struct nccl *table, const struct err *why,
+			struct err *e)
+{
+	static const char none[] =
+		"cannot load 'libnccl.so.2': cannot open shared object file: No";
+	struct nccl_files *f = nccl_find("");
+	const char *names[NCCL_FILES + 1] = { NULL };
+	char path[PATH_MAX];
+	void *handle = NULL;
+
+	for (size_t i = 0; f && i < f->n; i++) {
+		names[i] = f->list[i].path;
+	}
+	if (names[0]) {
+		handle = dl_load(NULL, names, nccl_syms, table, e);
+	} else {
+		const bool absent = str_starts(why->text, none);
+
+		err_set(e, 0, "%s%s" NCCL_PLACES,
+			absent ? "cannot load 'libnccl.so.2'" : why->text,
+			absent ? ": it is not in " : "; searched: ");
+	}
+	for (size_t i = 0; handle && i < f->n; i++) {
+		dl_path((void *)table->ncclGetVersion, path);
+		if (strcmp(path, f->list[i].path) == 0) {
+			table->in = f->list[i].in;
+		}
+	}
+	free(f);
+	return handle;
+}
+
 const struct nccl *dl_nccl(struct err *e)
 {
 	static struct nccl table;
-	static char path[PATH_MAX];
 	static void *handle;
-	const char *names[] = { "libnccl.so.2", NULL, NULL };
+	const char *names[] = { "libnccl.so.2", NULL };
 	const char *wanted = getenv(LIBRARY);
 	struct nccl_torch_look look;
+	struct err why;
 
 	if (handle != NULL) {
 		return &table;
@@ -36,11 +70,12 @@ const struct nccl *dl_nccl(struct err *e)
 	     setenv(LIBRARY, look.path, 1) < 0)) {
 		return NULL;
 	}
-	handle = dl_load(LIBRARY, names, nccl_syms, &table, e);
-	if (handle == NULL && (wanted == NULL || wanted[0] == '\0') &&
-	    nccl_find("", path) > 0) {
-		names[1] = path;
-		handle = dl_load(NULL, names, nccl_syms, &table, e);
+	table.in = wanted != NULL && wanted[0] != '\0' ? LIBRARY : NCCL_LOADER;
+	handle = dl_load(LIBRARY, names, nccl_syms, &table, &why);
+	if (handle == NULL && strcmp(table.in, NCCL_LOADER) == 0) {
+		handle = load_found(&table, &why, e);
+	} else if (handle == NULL && e != NULL) {
+		*e = why;
 	}
 	return handle != NULL ? &table : NULL;
 }

@@ -44,16 +44,32 @@ int nccl_torch_parse(const char *text, char path[PATH_MAX], struct err *e);
  *  (nvidia_nccl_cu12-2.27.3.dist-info); "" without. */
 void nccl_torch_version(const char *path, char version[24]);
 
+/** The name of the place that comes before all of nccl_find(). */
+#define NCCL_LOADER "the loader's path"
+/** Maximum libraries that are listed. */
+#define NCCL_FILES 8
+
+struct nccl_files {
+	const char *root;
+	size_t n;
+	struct {
+		char path[PATH_MAX]; /* links followed */
+		char version[24];    /* nccl_torch_version() */
+		const char *in;	     /* one of NCCL_PLACES; static */
+	} list[NCCL_FILES];
+};
+
 /**
- * Find NCCL outside of the loader's path, below @root ("" = /): in the Python
- * environment, conda, modules, NVIDIA's HPC SDK, spack, /usr/local and /opt.
- * The first place that has it counts, and there the last version.  Sets @path,
- * "" without one; returns how many libraries there are.
+ * Find NCCL outside of the loader's path, below @root ("" = /; static): in the
+ * Python environment, conda, modules, NVIDIA's HPC SDK, spack, /usr/local and
+ * /opt.  The order is that in which they are tried: by place, and in a place
+ * the last version first.  To be freed; NULL without memory, or if a file
+ * system does not answer.
  */
-size_t nccl_find(const char *root, char path[PATH_MAX]);
-/** The places of nccl_find() in words. */
-#define NCCL_PLACES "the loader's path, $NCCL_HOME, the environment of " \
-		    "python3, conda, HPC SDK, spack, /usr/local and /opt"
+struct nccl_files *nccl_find(const char *root);
+/** The names of all places. */
+#define NCCL_PLACES NCCL_LOADER ", $NCCL_HOME, $NCCL_ROOT, modules, Python, " \
+	"conda, ~/.local, HPC SDK, spack, /usr, /usr/local, /opt"
 
 /* ---- nccl ---------------------------------------------------------------- */
 
@@ -150,6 +166,9 @@ struct CUstream_st;	/* cudaStream_t and CUstream are both pointers to it */
 
 struct nccl {
 	NCCL_FUNCTIONS(DL_POINTER, DL_POINTER)
+	/* place of the library, one of NCCL_PLACES, or the variable that named
+	 * it */
+	const char *in;
 };
 
 /** The table, loaded once; NULL with @e when there is no NCCL.  For "torch" it

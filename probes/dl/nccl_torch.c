@@ -3,12 +3,14 @@
 
 #include <dirent.h>
 #include <glob.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 
 #include "lib/base/dl.h"
+#include "lib/base/net.h"
 #include "lib/base/str.h"
 
 #define SONAME	  "libnccl.so.2"
@@ -163,84 +165,116 @@ void nccl_torch_version(const char *path, char version[24])
 
 /* ---- other places -------------------------------------------------------- */
 
-#define WHEEL "/lib/python3*/*-packages/nvidia/nccl/lib/" SONAME
+#define LIB	 "/lib{,64}/" SONAME
+#define PACKAGES "{nvidia/nccl,torch}/lib/" SONAME
+#define PYTHON	 "/lib/python3*/*-packages/" PACKAGES
+#define SPACK	 "/opt/spack/{*,*/*}/nccl-*/lib/" SONAME
+#define SDK	 "/comm_libs/nccl/lib/" SONAME
+
+/* A library on a file system that does not answer is not found. */
+#define SEARCH_S 10
 
 /** Where NCCL is installed outside of the loader's path: a pattern of glob(7),
- *  behind the value of a variable, or, for PATH, behind the folder above that
- *  of python3.  What a user has activated comes before what a site installs. */
+ *  after each folder in the value of a variable, or, for PATH, after the folder
+ *  above that of python3.  What a user has activated comes before what a site
+ *  installs.  @in names the place to users. */
 static const struct {
-	const char *env, *pattern;
+	const char *in, *env, *pattern;
 } places[] = {
-	{ "NCCL_HOME", "/lib*/" SONAME },
-	{ "NCCL_ROOT", "/lib*/" SONAME },
-	{ "EBROOTNCCL", "/lib*/" SONAME },
-	{ "VIRTUAL_ENV", WHEEL },
-	{ "CONDA_PREFIX", WHEEL },
-	{ "CONDA_PREFIX", "/lib/" SONAME },
-	{ "PATH", WHEEL },
-	{ "NVHPC_ROOT", "/comm_libs/nccl/lib/" SONAME },
-	{ "SPACK_ROOT", "/opt/spack/*/*/nccl-*/lib/" SONAME },
-	{ NULL, "/usr" WHEEL },
-	{ NULL, "/usr/local" WHEEL },
-	{ NULL, "/opt/conda/lib/" SONAME },
-	{ NULL, "/opt/conda" WHEEL },
-	{ NULL, "/opt/nvidia/hpc_sdk/Linux_*/*/comm_libs/nccl/lib/" SONAME },
-	{ NULL, "/opt/spack/opt/spack/*/*/nccl-*/lib/" SONAME },
-	{ NULL, "/usr/local/nccl*/lib*/" SONAME },
-	{ NULL, "/usr/local/cuda*/lib64/" SONAME },
-	{ NULL, "/opt/nccl*/lib*/" SONAME },
+	{ "$NCCL_HOME", "NCCL_HOME", LIB },
+	{ "$NCCL_ROOT", "NCCL_ROOT", LIB },
+	{ "modules", "EBROOTNCCL", LIB },
+	{ "Python", "PYTHONPATH", "/" PACKAGES },
+	{ "Python", "VIRTUAL_ENV", PYTHON },
+	{ "conda", "CONDA_PREFIX", PYTHON },
+	{ "conda", "CONDA_PREFIX", LIB },
+	{ "Python", "PATH", PYTHON },
+	{ "~/.local", "HOME", "/.local" PYTHON },
+	{ "HPC SDK", "NVHPC_ROOT", SDK },
+	{ "spack", "SPACK_ROOT", SPACK },
+	/* of EasyBuild and spack, whose modules are beside their software */
+	{ "modules", "MODULEPATH", "/../../software/NCCL/*" LIB },
+	{ "modules", "MODULEPATH", "/../../../.." SPACK },
+	{ "/usr", NULL, "/usr" PYTHON },
+	{ "/usr/local", NULL, "/usr/local" PYTHON },
+	{ "/usr/local", NULL, "/usr/local/nccl*" LIB },
+	{ "/usr/local", NULL, "/usr/local/cuda*" LIB },
+	{ "/opt", NULL, "/opt/conda" LIB },
+	{ "/opt", NULL, "/opt/conda" PYTHON },
+	{ "/opt", NULL, "/opt/nvidia/hpc_sdk/Linux_*/*" SDK },
+	{ "/opt", NULL, "/opt/spack" SPACK },
+	{ "/opt", NULL, "/opt/nccl*" LIB },
 };
+#define N_PLACES (sizeof(places) / sizeof(places[0]))
 
-/** The folder that the variable @env names, "" for none, into @prefix. */
-static void prefix_of(const char *env, char prefix[PATH_MAX])
+/** Add the files of @pattern to @f, the last version first, without those that
+ *  it has by another path. */
+static void add_files(struct nccl_files *f, const char *pattern, const char *in)
 {
-	const char *value = env != NULL ? getenv(env) : "";
-	char program[PATH_MAX] = "";
+	char path[PATH_MAX];
+	glob_t g;
 
-	prefix[0] = '\0';
-	if (env == NULL || value == NULL || value[0] != '/') {
+	if (glob(pattern, GLOB_BRACE | GLOB_NOSORT, NULL, &g) != 0) {
 		return;
 	}
-	if (strcmp(env, "PATH") == 0) {
-		spawn_find("python3", program, sizeof(program));
-		for (int i = 0; i < 2; i++) {
-			*(strrchr(program, '/') != NULL ?
-				  strrchr(program, '/') : program) = '\0';
+	qsort(g.gl_pathv, g.gl_pathc, sizeof(*g.gl_pathv), str_order_text);
+	for (size_t i = g.gl_pathc; i-- > 0 && f->n < NCCL_FILES;) {
+		size_t k = 0;
+
+		if (!realpath(g.gl_pathv[i], path)) {
+			continue;
 		}
-		value = program;
+		while (k < f->n && strcmp(f->list[k].path, path) != 0) {
+			k++;
+		}
+		if (k == f->n) {
+			STR_COPY(f->list[k].path, path);
+			nccl_torch_version(path, f->list[k].version);
+			f->list[f->n++].in = in;
+		}
 	}
-	snprintf(prefix, PATH_MAX, "%.4000s", value);
+	globfree(&g);
 }
 
-size_t nccl_find(const char *root, char path[PATH_MAX])
+static void *search(void *arg)
 {
-	size_t found = 0;
+	struct nccl_files *f = arg;
+	char program[PATH_MAX];
 
-	path[0] = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		char prefix[PATH_MAX], pattern[2 * PATH_MAX];
-		size_t last = 0;
-		glob_t g;
+	for (size_t i = 0; i < N_PLACES; i++) {
+		const char *env = places[i].env;
+		const char *at = env ? getenv(env) : "/";
+		size_t len;
 
-		prefix_of(places[i].env, prefix);
-		if (places[i].env != NULL && prefix[0] == '\0') {
-			continue;
+		if (at && env && strcmp(env, "PATH") == 0) {
+			at = spawn_find("python3", program, sizeof(program)) ?
+				     dirname(dirname(program)) : "";
 		}
-		snprintf(pattern, sizeof(pattern), "%s%s%s", root, prefix,
-			 places[i].pattern);
-		if (glob(pattern, 0, NULL, &g) != 0) {
-			continue;
+		for (; at && *at; at += len + (at[len] == ':')) {
+			struct str pattern = STR_INIT;
+
+			len = strcspn(at, ":");
+			str_add(&pattern, f->root);
+			for (size_t k = 0; env && k < len; k++) {
+				str_addf(&pattern, "\\%c", at[k]);
+			}
+			str_add(&pattern, places[i].pattern);
+			if (at[0] == '/' && !pattern.failed) {
+				add_files(f, str_text(&pattern), places[i].in);
+			}
+			str_release(&pattern);
 		}
-		/* of several versions the last one */
-		for (size_t k = 1; k < g.gl_pathc; k++) {
-			last = str_order(g.gl_pathv[k], g.gl_pathv[last]) > 0 ?
-				       k : last;
-		}
-		if (found == 0) {
-			snprintf(path, PATH_MAX, "%s", g.gl_pathv[last]);
-		}
-		found += g.gl_pathc;
-		globfree(&g);
 	}
-	return found;
+	return NULL;
+}
+
+struct nccl_files *nccl_find(const char *root)
+{
+	struct nccl_files *f = calloc(1, sizeof(*f));
+
+	if (f) {
+		f->root = root;
+	}
+	/* an unfinished search keeps its memory */
+	return f && within(SEARCH_S, search, f) ? f : NULL;
 }

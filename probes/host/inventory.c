@@ -175,6 +175,32 @@ static void lldp_facts(const char *root, const struct port *ports, size_t n,
  * initialised: a sick driver must not hang "gpucheck version".
  */
 
+#define ALSO_MAX 360	/* bytes that fit a fact */
+
+void nccl_also(const struct nccl *nccl, struct str *out)
+{
+	struct nccl_files *f = nccl_find("");
+	char path[PATH_MAX];
+
+	dl_path((void *)nccl->ncclGetVersion, path);
+	for (size_t i = 0; f && i < f->n; i++) {
+		const size_t before = out->len;
+
+		if (strcmp(f->list[i].path, path) == 0) {
+			continue;
+		}
+		str_addf(out, "%s%s%s%s", before > 0 ? ", " : "",
+			 f->list[i].version, f->list[i].version[0] ? " " : "",
+			 f->list[i].path);
+		if (out->len > ALSO_MAX) {
+			str_cut(out, before);
+			str_addf(out, " and %zu more", f->n - i);
+			break;
+		}
+	}
+	free(f);
+}
+
 /* Each returns an address inside the library (for its path), or NULL with @e;
  * @version stays "" when the library has no function that tells. */
 typedef void *library_open_fn(char version[32], struct err *e);
@@ -259,6 +285,7 @@ json_t *probes_libraries(void)
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
 		char version[32] = "";
 		struct err e = { 0 };
+		struct str note = STR_INIT, also = STR_INIT;
 		void *inside = libraries[i].open(version, &e);
 
 		if (inside == NULL) {
@@ -272,9 +299,18 @@ json_t *probes_libraries(void)
 		if (version[0] == '\0') {
 			version_of_path(path, version);
 		}
+		if (libraries[i].open == open_nccl) {
+			nccl_also(dl_nccl(NULL), &also);
+			str_addf(&note, "found in %s%s%s", dl_nccl(NULL)->in,
+				 also.len > 0 ? "; not used: " : "",
+				 str_text(&also));
+		}
 		json_object_set_new(out, libraries[i].name,
-				    json_pack("{s:s,s:s}", "version", version,
-					      "path", path));
+				    json_pack("{s:s,s:s,s:s}", "version",
+					      version, "path", path, "note",
+					      str_text(&note)));
+		str_release(&note);
+		str_release(&also);
 	}
 	return out;
 }

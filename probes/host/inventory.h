@@ -71,8 +71,12 @@ void facts_addf(json_t *facts, const char *scope, const char *fact,
 		const char *unit, const char *source, const char *fmt, ...)
 	__attribute__((format(printf, 6, 7)));
 
+struct nccl;
 struct nccl_torch_look;
 
+/** Append the libraries of nccl_find() other than @nccl: "VERSION PATH, ..." in
+ *  the order in which they would be used; at most 400 bytes. */
+void nccl_also(const struct nccl *nccl, struct str *out);
 /** Add the facts torch_nccl (the file that PyTorch jobs load, or none with
  *  torch_nccl_note) and torch_nccl_version, of scope node. Ends @l. */
 void torch_facts(struct nccl_torch_look *l, int64_t deadline_ns,
@@ -154,7 +158,7 @@ void inventory_driver_version(const char *text, char *buf, size_t size);
 
 /**
  * Optional libraries found on this machine, for "gpucheck version": an object
- * {"nccl":{"version":"2.28.9","path":"..."},"cuda":{...},"pmi2":...,
+ * {"nccl":{"version":"2.28.9","path":"...","note":""},"cuda":{...},"pmi2":...,
  * "verbs":...,"nvml":...}; null where missing, with the reason under
  * "nccl_why" and so on.  New reference, NULL without memory.
  */

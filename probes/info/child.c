@@ -505,11 +505,16 @@ static void say_library(const json_t *all, const char *name)
 	if (json_is_object(library)) {
 		const char *version = json_member(library, "version");
 		const char *path = json_member(library, "path");
+		const char *note = json_member(library, "note");
 
 		node_task_fact(name, fact, path, "%s",
 			       version[0] ? version : "unknown");
 		snprintf(fact, sizeof(fact), "%s_lib", name);
 		node_task_fact(name, fact, "dlopen", "%s", path);
+		if (note[0]) {
+			snprintf(fact, sizeof(fact), "%s_note", name);
+			node_task_fact(name, fact, "glob", "%s", note);
+		}
 	} else {
 		snprintf(why, sizeof(why), "%s_why", name);
 		node_task_fact(name, fact, "dlopen", INFO_NONE);

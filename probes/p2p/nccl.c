@@ -369,8 +369,6 @@ static struct xport *nccl_open(const struct xport_self *self, const char **code,
 	}
 	if (dl_nccl(e) == NULL) {
 		*code = "nccl_missing";
-		err_hint(e, "set GPUCHECK_NCCL_LIB to the file; searched: "
-			 NCCL_PLACES);
 		return NULL;
 	}
 	x = calloc(1, sizeof(*x));
@@ -415,6 +413,7 @@ static void nccl_describe(struct xport *x, json_t *facts)
 {
 	char version[DL_NCCL_VERSION], gpu[24], path[PATH_MAX];
 	const char *key;
+	struct str also = STR_INIT;
 	json_t *value;
 	int code = 0;
 
@@ -428,9 +427,16 @@ static void nccl_describe(struct xport *x, json_t *facts)
 		   x->gpu.check != NULL ? "on the GPU" : "on the host: ",
 		   x->gpu.no_kernel);
 	if (x->torch != NULL) {
+		nccl_also(x->nccl, &also);
+		facts_add(facts, "node", "nccl_in", x->nccl->in, "", "dlopen");
+		if (also.len > 0) {
+			facts_add(facts, "node", "nccl_also", str_text(&also),
+				  "", "glob");
+		}
 		torch_facts(x->torch, clock_now_ns() + TORCH_NS, facts);
 		free(x->torch);
 		x->torch = NULL;
+		str_release(&also);
 	}
 	if (x->has_plan) {
 		facts_add(facts, gpu, "nccl_ib_hca", getenv("NCCL_IB_HCA"), "",

@@ -271,11 +271,6 @@ static void add_end(json_t *nodes, json_t *segments, const char *node,
 	json_object_set_new(segments, segment, json_integer(0));
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strverscmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /** The keys of @o, b10 behind b9; NULL without memory. */
 static const char **sorted_keys(json_t *o)
 {
@@ -289,7 +284,7 @@ static const char **sorted_keys(json_t *o)
 			keys[n++] = key;
 		}
 		if (n > 0) {
-			qsort(keys, n, sizeof(*keys), by_name);
+			qsort(keys, n, sizeof(*keys), str_order_text);
 		}
 	}
 	return keys;

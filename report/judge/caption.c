@@ -383,24 +383,40 @@ static void note_divided(const struct run *run, struct str *out)
 	}
 }
 
-/** Notes that PyTorch on the node uses another NCCL version than this test. */
-static void note_torch(const struct run *run, struct str *out)
+/** Notes which NCCL was used if the node has others, or if PyTorch there uses
+ *  another one. */
+static void note_nccl(const struct run *run, struct str *out)
 {
-	const struct fact_row *theirs;
+	static const char *const names[] = {
+		"nccl_version", "nccl_in", "nccl_lib", "nccl_also",
+		"torch_nccl_version"
+	};
+	enum { VERSION, IN, LIB, ALSO, TORCH, N };
+	const char *is[N] = { "", "", "", "", "" };
+	const struct fact_row *f, *of;
 
-	if (count_facts(run, "torch_nccl_version", "", &theirs) > 0) {
-		const struct fact_row *ours = run_find_fact(
-			run, theirs->node, NULL, "nccl_version");
-		const struct fact_row *where = run_find_fact(
-			run, theirs->node, NULL, "torch_nccl");
-
-		if (ours && ours->value[0] &&
-		    strcmp(ours->value, theirs->value) != 0) {
-			str_addf(out, "this is NCCL %.24s, and the torch of "
-				 "python3 has %.24s (%.200s): for that one "
-				 "--nccl-lib=torch", ours->value,
-				 theirs->value, where ? where->value : "");
-		}
+	if (count_facts(run, "nccl_also", "", &of) == 0 &&
+	    count_facts(run, "torch_nccl_version", "", &of) == 0) {
+		return;
+	}
+	for (int i = 0; i < N; i++) {
+		f = run_find_fact(run, of->node, NULL, names[i]);
+		is[i] = f ? f->value : "";
+	}
+	if (is[VERSION][0] == '\0' || strcmp(is[VERSION], is[TORCH]) == 0) {
+		is[TORCH] = "";
+	}
+	if (is[ALSO][0] || is[TORCH][0]) {
+		str_addf(out, "this is NCCL %.24s in %.32s (%.200s)",
+			 is[VERSION], is[IN], is[LIB]);
+	}
+	if (is[ALSO][0]) {
+		str_addf(out, ", the first place that has one; not used: "
+			 "%.399s: for one of those --nccl-lib=PATH", is[ALSO]);
+	}
+	if (is[TORCH][0]) {
+		str_addf(out, "; the torch of python3 has %.24s: for that one "
+			 "--nccl-lib=torch", is[TORCH]);
 	}
 }
 
@@ -622,7 +638,7 @@ static bool add_note(const struct run *run, int i, bool line, char *buf,
 		{ .add = note_failover },
 		{ .add = note_short }, { .add = note_shared },
 		{ .add = note_built_so }, { .add = note_divided },
-		{ .add = note_modes }, { .add = note_torch },
+		{ .add = note_modes }, { .add = note_nccl },
 		{ .add = note_mixed }, { .add = note_facts },
 		{ .add = note_bad_rows }, { .add = note_unread },
 		{ .add = note_final }, { .add = note_foreign },

@@ -261,8 +261,8 @@ torch()
 	unset GPUCHECK_NCCL_LIB
 	LD_LIBRARY_PATH=$PWD/lib copies 0 --transport=nccl
 	tr -s ' \n' ' ' <out >words
-	grep -q "NCCL 2.28.9, and the torch of python3 has 2.31.1" words
-	grep -q "nccl-lib=torch" words
+	grep -q "this is NCCL 2.28.9 in the loader's path ($PWD/lib/" words
+	grep -q "torch of python3 has 2.31.1: for that one --nccl-lib=torch" words
 	grep -q "^n0,node,torch_nccl,$PWD/site/nvidia/nccl/lib/" run/facts.csv
 	copies 0 --transport=nccl --nccl-lib=torch
 	[ "$(grep -c ",nccl_lib,$PWD/site/nvidia/nccl/lib/libnccl.so.2," \
@@ -275,6 +275,98 @@ torch()
 	tr -s ' \n' ' ' <out | grep -q "it has no torch"
 	run_p p2p --local=1x2 --nccl-lib=torch --nccl-lib="$nccl"
 	fails 2 "p2p measures with one library"
+}
+
+# without LIB COMMAND...: it runs where the loader finds no NCCL, with the folder
+# LIB as /opt.
+without()
+{
+	local lib=$1
+	shift
+	# shellcheck disable=SC2016	# for that shell
+	unshare -m bash -c 'mount --bind "$0" /opt && mount -t tmpfs none /usr/local || exit
+		ldconfig -p | grep -o "/.*/libnccl\.so\.2$" |
+			while read -r file; do
+				[ ! -e "$file" ] ||
+					mount --bind /dev/null "$file" || exit
+			done
+		exec "$@"' "$lib" "$@"
+}
+
+# version WANT [VARIABLE=VALUE...]: that is what it says of NCCL.
+version()
+{
+	local want=$1
+	shift
+	without opt env -u LD_LIBRARY_PATH "$@" "$GPUCHECK" version >out
+	tr -s ' \n' ' ' <out >words
+	grep -qF -- " nccl 2.28.9 $PWD/$want cuda " words || { cat out; return 1; }
+}
+
+@test "NCCL in eight places: the one that is used, and the others" {
+	unshare -m true 2>/dev/null || skip "not root"
+	unset GPUCHECK_NCCL_LIB
+	local n=libnccl.so.2 site=lib/python3.11/site-packages file files list
+	mapfile -t files <<-EOF
+		path/$n
+		torch/$site/torch/lib/$n
+		venv/$site/nvidia/nccl/lib/$n
+		conda/lib/$n.21.5
+		sdk/comm_libs/nccl/lib/$n.18.5
+		spack/opt/spack/linux-zen3/gcc-12.2/nccl-2.18.3-x/lib/$n
+		eb/software/NCCL/2.18.3-GCCcore-12.3.0/lib/$n
+		opt/nccl-2.28/lib/$n
+	EOF
+	for file in "${files[@]}"; do
+		mkdir -p "${file%/*}"
+		cp "$nccl" "$file"
+		[ "${file##*/}" = $n ] || ln -s "${file##*/}" "${file%/*}/$n"
+	done
+	mkdir -p venv/$site/nvidia_nccl_cu12-2.27.3.dist-info torch/bin \
+		eb/modules/all
+	printf '#!/bin/sh\nexit 1\n' >torch/bin/python3
+	chmod 755 torch/bin/python3
+	list=(LD_LIBRARY_PATH="$PWD/path" VIRTUAL_ENV="$PWD/venv"
+		CONDA_PREFIX="$PWD/conda" PATH="$PWD/torch/bin:$PATH"
+		NVHPC_ROOT="$PWD/sdk" SPACK_ROOT="$PWD/spack"
+		MODULEPATH="/none:$PWD/eb/modules/all")
+	# each alone but for /opt, which is there always
+	local also="; not used: /opt/nccl-2.28/lib/$n"
+	version "${files[0]} found in the loader's path$also" "${list[0]}"
+	version "${files[2]} found in Python$also" "${list[1]}"
+	version "${files[3]} found in conda$also" "${list[2]}"
+	version "${files[1]} found in Python$also" "${list[3]}"
+	version "${files[4]} found in HPC SDK$also" "${list[4]}"
+	version "${files[5]} found in spack$also" "${list[5]}"
+	version "${files[6]} found in modules$also" "${list[6]}"
+	without opt "$GPUCHECK" version >out
+	grep -q "^nccl  *2.28.9 /opt/nccl-2.28/lib/$n" out
+	grep -qx " *found in /opt" out
+	# what does not load gives way to the next one
+	echo no library >conda/lib/$n.21.5
+	also="; not used: 2.21.5 $PWD/${files[3]}, ${also#*: }"
+	version "${files[4]} found in HPC SDK$also" "${list[2]}" "${list[4]}"
+	# all of them, in a run
+	without opt env "${list[@]}" GPUCHECK_CUDA_LIB="$fake" FAKE_CUDA_GPUS=2 \
+		"$GPUCHECK" p2p --local=1x2 --transport=nccl -b 1M -n 8 \
+		-o run >out
+	tr -s ' \n' ' ' <out >words
+	grep -qF "this is NCCL 2.28.9 in the loader's path ($PWD/${files[0]})" \
+		words
+	grep -qF "not used: 2.27.3 $PWD/${files[2]}, 2.21.5 $PWD/${files[3]}," \
+		words
+	grep -q "^n0,node,nccl_in,the loader's path,,dlopen" run/facts.csv
+	grep -q '^n0,node,nccl_also,".* and [0-9] more",' run/facts.csv
+	[ "$(grep -c ',nccl_also,' run/facts.csv)" -eq 1 ]
+	# none: where it was searched, and what helps
+	rm -r opt/*
+	rm -rf run
+	without opt env GPUCHECK_CUDA_LIB="$fake" FAKE_CUDA_GPUS=2 HOME="$PWD" \
+		"$GPUCHECK" p2p --local=1x2 --transport=nccl -o run >out || true
+	tr -s ' \n' ' ' <out >words
+	grep -qF "it is not in the loader's path, \$NCCL_HOME," words
+	grep -qF 'spack, /usr, /usr/local, /opt)' words
+	grep -q 'export GPUCHECK_NCCL_LIB=' out
 }
 
 @test "a resumed run wants the GPUs that it had" {

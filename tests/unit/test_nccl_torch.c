@@ -183,62 +183,111 @@ static void a_real_python_with_a_torch(void **state)
 
 #define SONAME "libnccl.so.2"
 
-/* Eight ways in which sites and users install it; the first listed counts. */
+/** Check that a search below @tree finds the @n files @want, in that order. */
+static void finds(const char *tree, const char *const want[], size_t n)
+{
+	struct nccl_files *f = nccl_find(tree);
+
+	assert_non_null(f);
+	assert_int_equal(f->n, n);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(str_starts(f->list[i].path, tree));
+		assert_string_equal(f->list[i].path + strlen(tree), want[i]);
+	}
+	free(f);
+}
+
+/* Where sites and users install it, in the order of precedence. */
 static void nccl_is_found_where_users_have_it(void **state)
 {
 	static const struct {
-		const char *env, *value, *file;
+		const char *env, *value, *file, *in;
 	} layouts[] = {
-		{ "NCCL_HOME", "/apps/nccl", "/apps/nccl/lib64/" SONAME },
+		{ "NCCL_HOME", "/apps/nccl", "/apps/nccl/lib64/" SONAME,
+		  "$NCCL_HOME" },
+		{ "EBROOTNCCL", "/eb/[NCCL]", "/eb/[NCCL]/lib/" SONAME,
+		  "modules" },
+		{ "PYTHONPATH", "lib:/none:/site",
+		  "/site/nvidia/nccl/lib/" SONAME, "Python" },
 		{ "VIRTUAL_ENV", "/venv2",
 		  "/venv2/lib/python3.12/site-packages/nvidia/nccl/lib/"
-		  SONAME },
-		{ "CONDA_PREFIX", "/conda", "/conda/lib/" SONAME },
-		{ "NVHPC_ROOT", "/nvhpc", "/nvhpc/comm_libs/nccl/lib/" SONAME },
+		  SONAME, "Python" },
+		{ "CONDA_PREFIX", "/conda", "/conda/lib/" SONAME, "conda" },
+		{ "HOME", "/home/a", "/home/a/.local/lib/python3.12/"
+		  "site-packages/torch/lib/" SONAME, "~/.local" },
+		{ "NVHPC_ROOT", "/nvhpc", "/nvhpc/comm_libs/nccl/lib/" SONAME,
+		  "HPC SDK" },
 		{ "SPACK_ROOT", "/spack", "/spack/opt/spack/linux-rocky9-zen3/"
-		  "gcc-12.2/nccl-2.18.3-abc/lib/" SONAME },
+		  "gcc-12.2/nccl-2.18.3-abc/lib/" SONAME, "spack" },
+		{ "MODULEPATH", "/none:/apps/modules/all",
+		  "/apps/software/NCCL/2.18.3-GCCcore-12.3.0-CUDA-12.1.1/lib/"
+		  SONAME, "modules" },
 		{ NULL, NULL, "/usr/lib/python3/dist-packages/nvidia/nccl/lib/"
-		  SONAME },
+		  SONAME, "/usr" },
 		{ NULL, NULL, "/opt/nvidia/hpc_sdk/Linux_x86_64/24.9/comm_libs/"
-		  "nccl/lib/" SONAME },
-		{ NULL, NULL, "/opt/nccl-2.28/lib/" SONAME },
+		  "nccl/lib/" SONAME, "/opt" },
+		{ NULL, NULL, "/opt/spack/opt/spack/linux-zen4/nccl-2.27.5-x/"
+		  "lib/" SONAME, "/opt" },
+		{ NULL, NULL, "/opt/nccl-2.28/lib/" SONAME, "/opt" },
 	};
-	const size_t n = sizeof(layouts) / sizeof(layouts[0]);
-	char path[PATH_MAX], want[2 * PATH_MAX], tree[] = "/tmp/nccl-XXXXXX";
-	char old[2 * PATH_MAX];
+	enum { N = sizeof(layouts) / sizeof(layouts[0]) };
+	char link[2 * PATH_MAX], to[2 * PATH_MAX], tree[] = "/tmp/nccl-XXXXXX";
+	const char *want[N];
+	struct nccl_files *f;
+	char *old = strdup(getenv("PATH"));
 
 	(void)state;
 	assert_non_null(mkdtemp(tree));
-	snprintf(old, sizeof(old), "%s", getenv("PATH"));
 	setenv("PATH", "/nowhere", 1);
-	assert_int_equal(nccl_find(tree, path), 0);
-	assert_string_equal(path, "");
+	setenv("HOME", "/nowhere", 1);
+	finds(tree, NULL, 0);
+	tree_folders(tree, "/apps/modules/all/");
 	/* from the last on, each comes before those that are there */
-	for (size_t i = n; i-- > 0;) {
+	for (size_t i = N; i-- > 0;) {
+		const size_t n = N - i < NCCL_FILES ? N - i : NCCL_FILES;
+
+		want[i] = layouts[i].file;
 		tree_file(tree, layouts[i].file, "");
 		if (layouts[i].env) {
-			assert_int_equal(nccl_find(tree, path), n - 1 - i);
+			finds(tree, want + i + 1,
+			      N - 1 - i < n ? N - 1 - i : n);
 			setenv(layouts[i].env, layouts[i].value, 1);
 		}
-		assert_int_equal(nccl_find(tree, path), n - i);
-		snprintf(want, sizeof(want), "%s%s", tree, layouts[i].file);
-		assert_string_equal(path, want);
+		finds(tree, want + i, n);
+		f = nccl_find(tree);
+		assert_string_equal(f->list[0].in, layouts[i].in);
+		free(f);
+		assert_non_null(strstr(NCCL_PLACES, layouts[i].in));
 	}
-	/* of several versions the last */
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < N; i++) {
 		if (layouts[i].env) {
 			unsetenv(layouts[i].env);
 		}
 	}
+	/* of several versions the last one is first */
 	tree_file(tree, "/opt/nvidia/hpc_sdk/Linux_x86_64/24.11/comm_libs/nccl/"
 		  "lib/" SONAME, "");
-	assert_int_equal(nccl_find(tree, path), 4);
-	assert_non_null(strstr(path, "dist-packages"));
+	want[8] = want[9];
+	want[9] = "/opt/nvidia/hpc_sdk/Linux_x86_64/24.11/comm_libs/nccl/lib/"
+		  SONAME;
+	finds(tree, want + 8, 5);
+	/* a link is the file that it leads to, and counts once */
+	tree_file(tree, "/usr/local/cuda-12.9/lib64/libnccl.so.2.27.3", "");
+	snprintf(link, sizeof(link), "%s/usr/local/cuda-12.9/lib64/" SONAME,
+		 tree);
+	assert_int_equal(symlink("libnccl.so.2.27.3", link), 0);
+	snprintf(link, sizeof(link), "%s/usr/local/cuda", tree);
+	assert_int_equal(symlink("cuda-12.9", link), 0);
+	snprintf(to, sizeof(to), "%s/opt/nccl-2.28/lib/" SONAME, tree);
+	unlink(to);
+	assert_int_equal(symlink("/nowhere", to), 0);
+	f = nccl_find(tree);
+	assert_int_equal(f->n, 5);
+	assert_string_equal(f->list[1].version, "2.27.3");
+	assert_string_equal(f->list[1].in, "/usr/local");
+	free(f);
 	setenv("PATH", old, 1);
-	snprintf(want, sizeof(want), "%s/usr/lib/python3", tree);
-	assert_int_equal(tree_remove(want), 0);
-	assert_int_equal(nccl_find(tree, path), 3);
-	assert_non_null(strstr(path, "/24.11/"));
+	free(old);
 	assert_int_equal(tree_remove(tree), 0);
 }
 
