@@ -182,8 +182,7 @@ int slurm_find_script(const char *job, char script[PATH_MAX], struct err *e)
 		rc = 0;
 	}
 	str_release(&out);
-	return rc < 0 ? err_hint(e, "for a job that has ended, name its run "
-				    "directory: \"gpucheck report DIR\"") : 0;
+	return rc;
 }
 
 int slurm_cancel(const char *options, const char *job)

@@ -537,12 +537,16 @@ static void learn_names(struct bundle *b)
 
 /* ---- the archive --------------------------------------------------------- */
 
-static void leave_out(struct bundle *b, const char *name, const char *why)
+/** List the file @p as left out; below its folder if there are several. */
+static void leave_out(struct bundle *b, const struct bundled *p,
+		      const char *why)
 {
 	struct str line = STR_INIT;
 
 	if (b->n_out++ < LINES_MOST) {
-		str_addf(&line, "    %s: %s\n", name, why);
+		str_addf(&line, "    %s%s%s: %s\n",
+			 b->n_dirs > 1 ? b->names[p->of] : "",
+			 b->n_dirs > 1 ? "/" : "", p->name, why);
 		redact_text(&b->hide, str_text(&line), line.len, &b->out);
 	}
 	str_release(&line);
@@ -587,7 +591,7 @@ static void add(struct bundle *b, const struct bundled *p, size_t *all)
 	if (e.text[0] || e.code) {
 		char why[512];
 
-		leave_out(b, p->name, err_str(&e, why, sizeof(why)));
+		leave_out(b, p, err_str(&e, why, sizeof(why)));
 	} else {
 		*all += text.len;
 		str_addf(&b->in, "    %s, %zu bytes%s%s\n",
@@ -642,7 +646,7 @@ static int bundle_collect(struct bundle *b, bool share, struct err *e)
 		if (kinds[p->kind].take) {
 			add(b, p, &used[p->kind]);
 		} else {
-			leave_out(b, p->name, kinds[p->kind].why);
+			leave_out(b, p, kinds[p->kind].why);
 		}
 	}
 	b->n_out += b->more;
@@ -686,7 +690,11 @@ static void add_report(struct bundle *b, const struct found *f,
 static void add_readme(struct bundle *b, struct str *out)
 {
 	const struct redact *r = &b->hide;
+	bool recorded = false;
 
+	for (size_t i = 0; i < b->n_files; i++) {
+		recorded |= strcmp(kinds[b->files[i].kind].name, RECORD) == 0;
+	}
 	str_add(out, "gpucheck tests the GPUs, NICs and links of a cluster.\n\n");
 	for (size_t i = 0; i < b->n_dirs; i++) {
 		if (b->runs[i].run) {
@@ -705,6 +713,12 @@ static void add_readme(struct bundle *b, struct str *out)
 		 "pictures:\n\n"
 		 "    tar xf FILE.tar && gpucheck report -o shown %s\n",
 		 b->names[0]);
+	if (recorded) {
+		str_add(out, "\nA file \"" RECORD "\" has the files of /sys, /proc "
+			     "and /etc that gpucheck read on\nthe node of its "
+			     "folder, as lines; \"nvml\" has the answer of its "
+			     "GPU driver\n(gpucheck info --record).\n");
+	}
 	if (b->n_out) {
 		str_addf(out, "\nLeft out:\n\n%s", str_text(&b->out));
 	}

@@ -59,6 +59,8 @@ static int find_dir(const char *name, char dir[PATH_MAX], struct err *e)
 	if (name[0] && name[strspn(name, "0123456789")] == '\0' &&
 	    changed_ns(name) == 0) {
 		if (launcher_find_job(name, job_dir, e) < 0) {
+			err_hint(e, "specify the run directory instead if the "
+				 "job has ended, or no Slurm answers here");
 			return CODE_USAGE;
 		}
 		name = job_dir;

@@ -147,6 +147,10 @@ n1,nic0,board_serial,1654321098765,,x' >>run/facts.csv
 	grep -q 'command "p2p"' readme
 	grep -q 'command "info"' readme
 	grep -q '^    record/node[3-5]/tree, [0-9]* bytes' readme
+	grep -q '^A file "tree" has the files of /sys, /proc and /etc' readme
+	for name in run info; do
+		grep -q "^    $name/report.html: gpucheck report makes it" readme
+	done
 	mkdir other
 	run_p bundle run other
 	fails 3 'run.json'
@@ -208,6 +212,8 @@ n1,nic0,board_serial,1654321098765,,x' >>run/facts.csv
 	[ ! -e nowhere ]
 	run_p bundle
 	fails 2 'a run directory or a job'
+	PATH=/nowhere run_p bundle 4711
+	fails 2 'specify the run directory'
 	run_p bundle nowhere
 	fails 2 "cannot open run directory 'nowhere'"
 	mkdir empty
