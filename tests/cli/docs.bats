@@ -8,7 +8,13 @@ load helper
 pages()
 {
 	(cd "$root" && ls README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/dev/*.md \
-		.github/ISSUE_TEMPLATE/*.md)
+		.github/ISSUE_TEMPLATE/*.md packaging/README.md data/reference/README.md)
+}
+
+# anchors PAGE: those that its headings make, as GitHub does.
+anchors()
+{
+	sed -n 's/^##* //p' "$1" | tr 'A-Z ' 'a-z-' | tr -dc 'a-z0-9_\n-'
 }
 
 @test "every page is reached from README and from gpucheck(1)" {
@@ -28,8 +34,12 @@ pages()
 	for page in $(pages); do
 		here=$root/$(dirname "$page")
 		while read -r link; do
-			[[ $link == *:* || -e $here/${link%#*} ]] ||
-				echo "$page: $link"
+			[[ $link != *:* ]] || continue
+			[ -e "$here/${link%#*}" ] || echo "$page: $link"
+			file=$here/${link%#*}
+			[ -n "${link%#*}" ] || file=$root/$page
+			[[ $link != *'#'* ]] || anchors "$file" |
+				grep -qxF "${link#*#}" || echo "$page: $link"
 		done < <(grep -oP '\]\(\K[^)]+' "$root/$page" || true)
 		# what somebody may add is not there yet
 		[ "$page" != CONTRIBUTING.md ] || continue
