@@ -8,5 +8,5 @@
 	[ -x "$program" ] || make -s --no-print-directory "$program"
 	SEED=${SEED:-$RANDOM}
 	echo "SEED=$SEED"
-	CUTS=$([ "${CASES-}" = all ] && echo 200 || echo 50) SEED=$SEED CMOCKA_TEST_FILTER='a_cut_*' "$program"
+	CUTS=$([ "${CASES-}" = all ] && echo 200 || echo 10) SEED=$SEED CMOCKA_TEST_FILTER='a_cut_*' "$program"
 }

@@ -114,7 +114,8 @@ static void reductions_give_what_is_wanted(void **state)
 {
 	(void)state;
 	for (const struct redop *r = redops; r->name; r++) {
-		for (int ranks = 2; ranks < 20; ranks++) {
+		for (int ranks = 2; ranks < 20;
+		     ranks += SANITIZED ? 5 : 1) {
 			one_reduction(r, ranks);
 		}
 		one_reduction(r, 1000);

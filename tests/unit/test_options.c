@@ -296,7 +296,7 @@ static void test_defaults_give_way(void **state)
 	}
 	for (size_t c = 0; c < sizeof(cmds) / sizeof(*cmds);
 	     c += SANITIZED ? 3 : 1) {
-		for (size_t i = 0; i < n; i += SANITIZED ? 17 : 1) {
+		for (size_t i = 0; i < n; i += SANITIZED ? 51 : 1) {
 			const struct spec_option *o = &spec_options[i];
 
 			if (options_apply(&cmds[c], o) &&
