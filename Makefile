@@ -284,7 +284,7 @@ check-all: check
 	@tests/run ssh unit hang page packaging image
 	@$(MAKE) --no-print-directory DEV=1 SAN=address,undefined CC=clang \
 		B=build-san units test_libraries test_programs
-	@COMMANDS=all tests/run cli@san copies@san cluster@san jobs@san robust@san \
+	@CASES=all COMMANDS=all tests/run cli@san copies@san cluster@san jobs@san robust@san \
 		ssh@san ping@san drill@san security@san
 	@CASES=5000 tests/run verdict
 	@tests/run verdict@san

@@ -170,32 +170,29 @@ listed()
 	"$GPUCHECK" ib --help=all | grep -q -- --qp-timeout=
 }
 
-# defaults FILE: "--option: default" for each default of a help or of a page.
-defaults()
-{
-	python3 - "$1" <<-'EOF'
-		import re, sys
-		for text in re.split(r'\n {2,6}(?=-)', open(sys.argv[1]).read()):
-		    option = re.match(r'(?:-\w, )?(--[\w-]+)', text)
-		    text = re.sub(r'\n\n(?=\w).*', '', text, flags=re.S)
-		    text = ' '.join(re.sub(r'-\n +', '-', text).split())
-		    for default in re.findall(r'Default: (.*)', text):
-		        print(option.group(1) + ': ' + default)
-	EOF
-}
-
+# A default of each help is that of the page beside it.
 @test "the defaults of --help=all are those of the manual page" {
 	for command in $(commands); do
 		# its options are those of the other commands
 		[ "$command" != plan ] || continue
-		page_of "$command" >page
-		"$GPUCHECK" "$command" --help=all >help
-		defaults page >there
-		while read -r default; do
-			grep -qF -- "$default" there ||
-				echo "$command: $default"
-		done < <(defaults help)
-	done >wrong
+		page_of "$command" >"$command.page"
+		"$GPUCHECK" "$command" --help=all >"$command.help"
+	done
+	python3 - ./*.help >wrong <<-'EOF'
+		import re, sys
+		def defaults(path):
+		    for text in re.split(r'\n {2,6}(?=-)', open(path).read()):
+		        option = re.match(r'(?:-\w, )?(--[\w-]+)', text)
+		        text = re.sub(r'\n\n(?=\w).*', '', text, flags=re.S)
+		        text = ' '.join(re.sub(r'-\n +', '-', text).split())
+		        for default in re.findall(r'Default: (.*)', text):
+		            yield option.group(1) + ': ' + default
+		for help in sys.argv[1:]:
+		    page = '\n'.join(defaults(help.replace('.help', '.page')))
+		    for default in defaults(help):
+		        if default not in page:
+		            print(help, default)
+	EOF
 	[ ! -s wrong ] || { cat wrong; false; }
 	[ "$("$GPUCHECK" p2p --help=all | grep -c Default:)" -gt 15 ]
 }

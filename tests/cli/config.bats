@@ -170,6 +170,7 @@ as_root()
 	absent '=' <(grep -v '^#' "$root/data/site/gpucheck.conf" || true)
 }
 
+# bats test_tags=dear
 @test "gpucheck.conf(5) lists what no file may set" {
 	export GPUCHECK_CONFIG=conf
 	for command in $("$GPUCHECK" --list-commands); do

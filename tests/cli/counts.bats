@@ -21,6 +21,7 @@ differs()
 	grep -q 'run: ' <<<"$output"
 }
 
+# bats test_tags=dear
 @test "all places of every recorded run have the same counts" {
 	n=0
 	for file in "$root"/data/reference/*/run.json \

@@ -69,6 +69,7 @@ anchors()
 	[ ! -s wrong ] || { cat wrong; false; }
 }
 
+# bats test_tags=dear
 @test "every command of the documents runs, and prints what they show" {
 	"$root/tests/cli/documents" "$PWD/pages" >wrong
 	[ ! -s wrong ] || { cat wrong; false; }

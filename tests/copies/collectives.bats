@@ -58,6 +58,7 @@ finding()
 	[ "$(grep -c ',network_why,NET/IB : No device found' run/facts.csv)" -eq 4 ]
 }
 
+# bats test_tags=dear
 @test "every type, and every reduction" {
 	for type in uint8 int64 half double bfloat16 f8e4m3; do
 		group 0 allreduce -b 4K -n 2 --dtype=$type

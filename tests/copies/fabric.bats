@@ -96,6 +96,7 @@ finding()
 	grep -q 'pairs between rails were not tested' out
 }
 
+# bats test_tags=dear
 @test "PXN: pairs whose relay is gone are skipped, and accuse nobody" {
 	nodes=2x4 pairs 1 --pxn --schedule=serial <<-E
 		gpus 4
@@ -107,6 +108,7 @@ finding()
 		.[0].node == "n0" and .[0].index == 1' run/verdict.json
 }
 
+# bats test_tags=dear
 @test "rails that do not connect are convicted by a dozen tests" {
 	nodes=2x4 pairs 1 --schedule=serial --pairs=inter <<-E
 		gpus 4
@@ -117,6 +119,7 @@ finding()
 	[ "$(grep -c ',skipped,rails_apart,' run/results.csv)" -eq 12 ]
 }
 
+# bats test_tags=dear
 @test "a pair that hangs, a process that crashes or aborts" {
 	# where nothing gets to run, as its events say, it is no fault
 	pairs '1 4' --pairs=n0:0-n1:0,n0:1-n1:1 --timeout=1s <<<'hang 0:0-1:0'
@@ -160,6 +163,7 @@ finding()
 	grep -q ',failover,.*,ok,port_failover,' run/results.csv
 }
 
+# bats test_tags=dear
 @test "two NICs for four GPUs: a dead one is one finding, by its name" {
 	machines=$BATS_TEST_DIRNAME/../machines
 	for node in n0 n1; do

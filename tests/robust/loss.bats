@@ -56,6 +56,7 @@ child_ended()
 	report_agrees 1
 }
 
+# bats test_tags=dear
 @test "an agent is killed a moment before the coordinator: no fault" {
 	local coordinator
 	begin --local=3x2 -b 4M -n 200 --timeout=20s
@@ -70,6 +71,7 @@ child_ended()
 	report_agrees 4
 }
 
+# bats test_tags=dear
 @test "the agent beside the coordinator is killed: the run goes on" {
 	begin "${long[@]}"
 	kill -9 "$(pids agent | head -n 1)"
@@ -116,6 +118,7 @@ child_ended()
 	report_agrees 4
 }
 
+# bats test_tags=dear
 @test "an agent, then the coordinator do not run for a while: nobody is lost" {
 	begin --local=2x4 -b 1M -n 200 --timeout=20s --silence=2s \
 		--schedule=serial
@@ -176,6 +179,7 @@ child_ended()
 	fi
 }
 
+# bats test_tags=dear
 @test "workers are killed all the time: every cell has a row" {
 	# so long that a worker is killed as often as it is started again
 	begin --local=2x4 -b 4M -n 100 --timeout=20s
@@ -202,6 +206,7 @@ child_ended()
 	grep -q 'its coordinator was killed' <(tr -s ' \n' ' ' <report.out)
 }
 
+# bats test_tags=dear
 @test "the agent beside the coordinator is killed, and that is stopped" {
 	begin "${long[@]}" --silence=3s
 	kill -STOP "$(pids coordinator)"
