@@ -103,7 +103,8 @@ pch := $(if $(and $(SAN),$(filter clang,$(CC))),$(B)/system.pch)
 $(B)/system.pch: tests/system.h Makefile | needs
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(patsubst -MMD,-MD,$(all_cflags)) -x c-header -o $@ $<
+	$(Q)$(CC) $(patsubst -MMD,-MD,$(all_cflags)) \
+		-Xclang -fno-pch-timestamp -x c-header -o $@ $<
 
 $(B)/%.o: %.c Makefile $(pch) | needs
 	$(call say,CC,$<)

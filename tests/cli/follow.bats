@@ -113,6 +113,7 @@ found()
 	END
 }
 
+# bats test_tags=dear
 @test "HCA ports are asked again as GPUs are" {
 	local command=ib
 	while IFS='|' read -r layout options drill wanted verdict tests; do

@@ -219,6 +219,7 @@ make_run_of_pairs()
 	done
 }
 
+# bats test_tags=dear
 @test "the 480 files of a run, in any order, and an older run among them" {
 	make_run_of_pairs
 	[ "$(printf "%s\n" p2p-test-*.out p2p-test-*.err | wc -l)" -eq 480 ]

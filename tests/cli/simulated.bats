@@ -53,6 +53,7 @@ run_one()
 	[ "$(jq -s 'map(select(.model | not)) | length' past/*.json)" -eq 0 ]
 }
 
+# bats test_tags=dear
 @test "every command says in all that it writes that faults were injected" {
 	echo 'dead gpu=1:2' >dead.drill
 	[ "$(with '--(inject|faults)=?' | wc -l)" -ge 4 ]
