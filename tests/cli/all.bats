@@ -325,6 +325,9 @@ in_job()
 	[ "$status" -eq 0 ]
 	[ "$(grep -c -- '--launcher=local' out)" -eq 5 ]
 	grep -q ' ping .*--count=2' out
+	absent '--flows' out
+	run_p all --local=2x2 --dry-run -o run
+	[ "$(grep -cE ' (ping|ib) .*--flows=4 ' out)" -eq 2 ]
 	run_p all -N 3 --launcher=sbatch --transport=sim --dry-run -o run
 	grep -q '^exec .* conductor .*/run' out
 	grep -q '^# no ping: a simulated cluster has no addresses' out
