@@ -162,7 +162,7 @@ extern const char *const affinity_way_names[];
 /** Affinity as a node reports it. */
 struct affinity {
 	int n_gpus, n_nics;
-	struct affinity_nic {
+	struct {
 		char name[LAYOUT_NIC];
 		double rate_Gb_s;	/* 0: not known */
 	} *nics;		/* which NCCL may use (up, and not excluded),

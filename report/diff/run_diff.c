@@ -504,6 +504,7 @@ void run_diff_as_verdict(struct run_diff *d, struct run *then)
 {
 	/* facts and events of the older run are not about the change */
 	then->n_facts = then->facts_spare = then->facts_cut = 0;
+	then->n_slots = 0;
 	then->n_events = 0;
 	run_drop_contrast(then);
 	for (int path = 0; path < PATH_CLASSES; path++) {

@@ -16,7 +16,7 @@
 #define SAYS_MAX  120
 
 /** The state of a part by the code of its finding. */
-static const struct state {
+static const struct {
 	const char *code, *word;
 	bool noun;		/* a part has it, and is not it */
 } states[] = {

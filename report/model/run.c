@@ -277,6 +277,55 @@ int run_find_leaves(struct run *run)
 /** Facts that are kept whatever they are: pages show the first ones. */
 #define ALL_FACTS 20000
 
+/** The slot of the facts @name of @node about @scope, free if there is none. */
+static uint32_t *fact_slot(const struct run *run, const char *node,
+			   const char *scope, const char *name)
+{
+	const char *const texts[] = { node, scope, name };
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);	/* FNV-1a */
+	uint32_t *slot;
+
+	for (int i = 0; i < 3; i++) {
+		const char *c = texts[i];
+
+		do {
+			hash = (hash ^ (unsigned char)*c) *
+			       UINT64_C(0x100000001b3);
+		} while (*c++);
+	}
+	for (;; hash++) {
+		const struct fact_row *f;
+
+		slot = &run->fact_slots[hash & (run->n_slots - 1)];
+		f = *slot > 0 ? &run->facts[*slot - 1] : NULL;
+		if (!f || (strcmp(f->node, node) == 0 &&
+			   strcmp(f->scope, scope) == 0 &&
+			   strcmp(f->fact, name) == 0)) {
+			return slot;
+		}
+	}
+}
+
+/** Enter facts that are not in the hash table. */
+static void hash_facts(struct run *run)
+{
+	if (2 * run->n_facts > run->n_slots) {
+		free(run->fact_slots);
+		run->n_hashed = 0;
+		run->n_slots = run->n_slots ? 2 * run->n_slots : 1024;
+		run->fact_slots = calloc(run->n_slots,
+					 sizeof(*run->fact_slots));
+		run->n_slots = run->fact_slots ? run->n_slots : 0;
+	}
+	for (; run->n_slots > 0 && run->n_hashed < run->n_facts;
+	     run->n_hashed++) {
+		const struct fact_row *f = &run->facts[run->n_hashed];
+		uint32_t *slot = fact_slot(run, f->node, f->scope, f->fact);
+
+		*slot = *slot ? *slot : (uint32_t)run->n_hashed + 1;
+	}
+}
+
 int run_add_fact(struct run *run, const struct fact_row *f)
 {
 	/* Facts that no finding needs: devices far from each GPU, its NVLinks,
@@ -294,7 +343,11 @@ int run_add_fact(struct run *run, const struct fact_row *f)
 		run->facts_cut++;
 		return 0;
 	}
-	return grow_add(&run->facts, &run->n_facts, f, sizeof(*f)) ? 0 : -1;
+	if (!grow_add(&run->facts, &run->n_facts, f, sizeof(*f))) {
+		return -1;
+	}
+	hash_facts(run);
+	return 0;
 }
 
 int run_add_flow(struct run *run, int src, int dst, int64_t sent,
@@ -323,6 +376,12 @@ const struct event_row *run_find_event(const struct run *run,
 const struct fact_row *run_find_fact(const struct run *run, const char *node,
 				     const char *scope, const char *name)
 {
+	if (node && scope && run->n_slots > 0 &&
+	    run->n_hashed == run->n_facts) {
+		const uint32_t at = *fact_slot(run, node, scope, name);
+
+		return at > 0 ? &run->facts[at - 1] : NULL;
+	}
 	run_foreach_fact(run, f) {
 		if (strcmp(f->fact, name) == 0 &&
 		    (!scope || strcmp(f->scope, scope) == 0) &&
@@ -758,6 +817,7 @@ void run_release(struct run *run)
 	free(run->leaves);
 	free(run->nodes);
 	free(run->facts);
+	free(run->fact_slots);
 	free(run->events);
 	free(run->diagnose);
 	json_decref(run->json);

@@ -179,6 +179,9 @@ struct run {
 	const struct schema *schema;	/* of results.csv */
 	struct fact_row *facts;
 	size_t n_facts;
+	uint32_t *fact_slots;	/* hash table by node, scope and name: place of
+				 * the first such fact + 1; 0: free */
+	size_t n_slots, n_hashed;	/* without memory some are not in it */
 	size_t facts_spare;	/* rows that nobody needs, and */
 	size_t facts_cut;	/* those past RUN_MAX_FACTS, not in facts[] */
 	struct event_row *events;

@@ -134,6 +134,32 @@ static void test_many_facts(void **state)
 	run_release(&r);
 }
 
+/** A fact is found by node, scope and name, the first if there are several. */
+static void test_find_fact(void **state)
+{
+	struct run r = { 0 };
+	struct fact_row f = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 6000; i++) {
+		snprintf(f.node, sizeof(f.node), "n%d", i / 3 % 1000);
+		snprintf(f.scope, sizeof(f.scope), "mlx5_%d", i % 3);
+		snprintf(f.value, sizeof(f.value), "%d", i);
+		STR_COPY(f.fact, "rate");
+		assert_int_equal(run_add_fact(&r, &f), 0);
+	}
+	for (int i = 0; i < 3000; i++) {
+		assert_string_equal(run_fact_beside(&r, &r.facts[i + 3000],
+						    "rate"), r.facts[i].value);
+	}
+	assert_string_equal(run_fact_beside(&r, &r.facts[7], "rat"), "");
+	assert_null(run_find_fact(&r, "n7", "mlx5_3", "rate"));
+	r.n_slots = 0;			/* without memory for the table */
+	assert_ptr_equal(run_find_fact(&r, "n7", "mlx5_1", "rate"),
+			 &r.facts[22]);
+	run_release(&r);
+}
+
 /** What can be read is read, what is missing is not run. */
 static void test_truncated(void **state)
 {
@@ -658,6 +684,7 @@ int main(void)
 		cmocka_unit_test(test_note),
 		cmocka_unit_test(test_dead_nic),
 		cmocka_unit_test(test_many_facts),
+		cmocka_unit_test(test_find_fact),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_no_run),
