@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "cli/front/ahead.h"
@@ -357,12 +356,6 @@ static const struct name_text looks[] = {
 };
 #define LOOKS (sizeof(looks) / sizeof(looks[0]))
 
-static void time_is_up(int sig)
-{
-	(void)sig;
-	_exit(CODE_UNABLE);
-}
-
 static int show(const struct session *s, struct run *run,
 		struct memlock_rows *rows, const struct node_look ends[LOOKS])
 {
@@ -403,10 +396,8 @@ static int show(const struct session *s, struct run *run,
 
 int node_self(const struct session *s)
 {
-	const struct sigaction act = { .sa_handler = time_is_up };
 	const bool typed = options_typed(s, "time-limit");
 	int64_t all_ns = s->spec.max_time_ns, deadline_ns;
-	struct itimerval it = { 0 };
 	struct memlock_rows rows = { 0 };
 	struct node_look ends[LOOKS] = { 0 };
 	struct run run = { 0 };
@@ -426,10 +417,7 @@ int node_self(const struct session *s)
 					 * reported */
 	/* a timer ends this process in any case: a full pipe or a hung file
 	 * system may block it */
-	it.it_value.tv_sec = all_ns / NS_PER_S;
-	it.it_value.tv_usec = all_ns % NS_PER_S / NS_PER_US;
-	sigaction(SIGALRM, &act, NULL);
-	setitimer(ITIMER_REAL, &it, NULL);
+	watchdog_set(all_ns, CODE_UNABLE);
 	code = begin(s, NODE_PROBE, &run, &e);
 	node_name(name, true);
 	if (code == 0 && run_add_node(&run, name) < 0) {

@@ -676,7 +676,7 @@ static void index_text(const struct view *v, int row, char text[LABEL_SIZE])
 		str_copy(text, LABEL_SIZE,
 			 v->run->ranks[v->first[row]].nic_name);
 	} else {
-		snprintf(text, LABEL_SIZE, "%d", view_row_gpu(v, row));
+		snprintf(text, LABEL_SIZE, "%d", view_row_rank(v, row)->gpu);
 	}
 }
 

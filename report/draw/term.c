@@ -260,7 +260,7 @@ static void add_header(const struct term *t)
 
 	str_addf(t->out, "%*s", t->name_width + TERM_INDEX, "");
 	for (int c = 0, end; c < v->n; c = end) {
-		int node = view_row_node(v, c), width;
+		int node = view_row_rank(v, c)->node, width;
 		const char *name = t->names[node];
 
 		end = view_node_end(v, c);
@@ -274,8 +274,9 @@ static void add_header(const struct term *t)
 	for (int c = 0; c < v->n; c++) {
 		str_addf(t->out, "%s%*c%s", gap_before(t, c) ? " " : "",
 			 t->figures ? t->cell_width - 1 : 1,
-			 view_is_rank(v, c) ? '0' + view_row_gpu(v, c) % 10 :
-					      ' ', t->figures ? " " : t->pad);
+			 view_is_rank(v, c) ?
+				 '0' + view_row_rank(v, c)->gpu % 10 : ' ',
+			 t->figures ? " " : t->pad);
 	}
 	str_addch(t->out, '\n');
 }
@@ -345,8 +346,9 @@ static void add_rows(const struct term *t)
 		if (view_is_rank(v, r)) {
 			str_addf(t->out, "%-*s%3d ", t->name_width,
 				 r == 0 || view_new_node(v, r) ?
-					 t->names[view_row_node(v, r)] : "",
-				 view_row_gpu(v, r));
+					 t->names[view_row_rank(v, r)->node] :
+					 "",
+				 view_row_rank(v, r)->gpu);
 		} else {
 			str_addf(t->out, "%-*s ",
 				 t->name_width + TERM_INDEX - 1,

@@ -156,7 +156,8 @@ char (*labels_make(const struct run *run, size_t max))[LABEL_SIZE]
 const char *labels_row(const struct view *v, char (*labels)[LABEL_SIZE],
 		       int row, char *buf, size_t size)
 {
-	int first = view_row_node(v, row), last = view_row_last_node(v, row);
+	int first = view_row_rank(v, row)->node;
+	int last = view_row_last_node(v, row);
 
 	snprintf(buf, size, "%s%s%s", labels[first], first == last ? "" : "-",
 		 first == last ? "" : labels[last]);
@@ -632,9 +633,9 @@ void view_release(struct view *v)
 	*v = (struct view){ 0 };
 }
 
-int view_row_node(const struct view *v, int row)
+const struct cluster_rank *view_row_rank(const struct view *v, int row)
 {
-	return v->run->ranks[v->first[row]].node;
+	return &v->run->ranks[v->first[row]];
 }
 
 int view_row_last_node(const struct view *v, int row)
@@ -644,7 +645,8 @@ int view_row_last_node(const struct view *v, int row)
 
 bool view_new_node(const struct view *v, int row)
 {
-	return row > 0 && view_row_node(v, row) != view_row_node(v, row - 1);
+	return row > 0 && view_row_rank(v, row)->node !=
+				  view_row_rank(v, row - 1)->node;
 }
 
 bool view_is_rank(const struct view *v, int row)
@@ -659,11 +661,6 @@ int view_node_end(const struct view *v, int row)
 		row++;
 	} while (row < v->n && !view_new_node(v, row));
 	return row;
-}
-
-int view_row_gpu(const struct view *v, int row)
-{
-	return v->run->ranks[v->first[row]].gpu;
 }
 
 const char *view_metric_text(const struct view *v, char *buf, size_t size)

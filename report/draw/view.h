@@ -129,8 +129,9 @@ static inline bool view_mixed(const struct view_cell *c)
 	return c->class != CELL_PASS && c->passed > 0;
 }
 
-/** The node that row @row begins with, and the one that it ends with. */
-int view_row_node(const struct view *v, int row);
+/** The rank that row @row begins with. */
+const struct cluster_rank *view_row_rank(const struct view *v, int row);
+/** The node that it ends with. */
 int view_row_last_node(const struct view *v, int row);
 /** Return true if row @row is a single rank, whose number tells it from its
  *  neighbours. */
@@ -139,8 +140,6 @@ bool view_is_rank(const struct view *v, int row);
 bool view_new_node(const struct view *v, int row);
 /** The row behind the last one of the node of @row. */
 int view_node_end(const struct view *v, int row);
-/** The GPU of row @row, where a row is a rank. */
-int view_row_gpu(const struct view *v, int row);
 /** "bandwidth", "latency", "round trip", "parallel / serial"; returns @buf. */
 const char *view_metric_text(const struct view *v, char *buf, size_t size);
 /** "each square: the worst test from a node to a node", or "" where each is one

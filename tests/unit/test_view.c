@@ -115,7 +115,7 @@ static void test_view_of_an_open_node(void **state)
 	for (int row = 0; row < v.n; row++) {
 		assert_int_equal(view_is_rank(&v, row), row >= 2 && row < 6);
 	}
-	assert_int_equal(view_row_gpu(&v, 3), 1);
+	assert_int_equal(view_row_rank(&v, 3)->gpu, 1);
 	assert_int_equal(view_node_end(&v, 2), 6);
 	assert_int_equal(view_cell(&v, 3, 0)->class, CELL_FAIL);
 	assert_int_equal(view_cell(&v, 2, 0)->class, CELL_PASS);
