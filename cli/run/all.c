@@ -351,10 +351,23 @@ static bool take_layer(struct all_run *l, const struct layer *layer,
 	return !anew || row->outcome == OUTCOME_OK;
 }
 
+/** Did none of the nodes start, as far as the launcher knows them? */
+static bool none_left(const struct all_run *l)
+{
+	const struct launcher_ops *ops = launcher_find(l->place.launcher);
+	struct hosts h = { 0 };
+	bool none = ops && ops->hosts && l->spec.exclude[0] &&
+		    launcher_hosts(ops, &l->spec, &h, NULL) < 0;
+
+	hosts_release(&h);
+	return none;
+}
+
 static int run_layers(struct all_run *l, struct err *e)
 {
 	for (const struct layer *layer = layers; layer->probe; layer++) {
-		const char *why = unfit(layer, &l->spec);
+		const char *why = none_left(l) ? "no node started" :
+						 unfit(layer, &l->spec);
 		struct step_row row;
 		char dir[PATH_MAX];
 		json_t *verdict;

@@ -269,6 +269,7 @@ static void judge(const struct step_place *place, const struct step *r,
 		  const struct launch *l, struct step_end *end)
 {
 	char dir[PATH_MAX];
+	const char *says;
 	int code = l->child.exit_code, unused;
 
 	if (rundir_path(place->dir, r->name, dir, &end->why) < 0) {
@@ -292,7 +293,10 @@ static void judge(const struct step_place *place, const struct step *r,
 		 * show */
 		if (!run_json_failed(dir, &unused, &end->absent, &end->why) &&
 		    (end->verdict || !last_error(place, r, &end->why))) {
-			err_set(&end->why, 0, "it could not measure anything");
+			says = run_entry(verdict_file(end->verdict).findings,
+					 0).says;
+			err_set(&end->why, 0, "%s", says && says[0] ? says :
+				"it could not measure anything");
 		}
 	}
 	if (place->stopped && end->code == CODE_UNABLE && !end->absent) {
