@@ -91,10 +91,20 @@ struct all_run {
 };
 
 /** Why @layer is not for this run, or NULL. */
-static const char *unfit(const struct layer *layer, const struct spec *s)
+static const char *unfit(const struct layer *layer, const struct all_run *l)
 {
 	static char lacks[64];
+	const struct spec *s = &l->spec;
 	const struct xport_ops *ops = xport_find(s->transport);
+	const struct launcher_ops *by = launcher_find(l->place.launcher);
+	struct hosts h = { 0 };
+	bool none = by && by->hosts && s->exclude[0] &&
+		    launcher_hosts(by, s, &h, NULL) < 0;
+
+	hosts_release(&h);
+	if (none) {
+		return "no node started";
+	}
 
 	snprintf(lacks, sizeof(lacks), "--transport=%s cannot run collectives",
 		 s->transport);
@@ -187,7 +197,7 @@ static void each(const struct step_place *place,
 	for (const struct layer *layer = layers; layer->probe; layer++) {
 		const char *why = now(&l, layer) == LEFT_KEPT ?
 					  "it has ended, and is kept" :
-					  unfit(layer, place->spec);
+					  unfit(layer, &l);
 		struct step step = make_step(&l, layer);
 		struct args line = { 0 };
 
@@ -351,23 +361,10 @@ static bool take_layer(struct all_run *l, const struct layer *layer,
 	return !anew || row->outcome == OUTCOME_OK;
 }
 
-/** Did none of the nodes start, as far as the launcher knows them? */
-static bool none_left(const struct all_run *l)
-{
-	const struct launcher_ops *ops = launcher_find(l->place.launcher);
-	struct hosts h = { 0 };
-	bool none = ops && ops->hosts && l->spec.exclude[0] &&
-		    launcher_hosts(ops, &l->spec, &h, NULL) < 0;
-
-	hosts_release(&h);
-	return none;
-}
-
 static int run_layers(struct all_run *l, struct err *e)
 {
 	for (const struct layer *layer = layers; layer->probe; layer++) {
-		const char *why = none_left(l) ? "no node started" :
-						 unfit(layer, &l->spec);
+		const char *why = unfit(layer, l);
 		struct step_row row;
 		char dir[PATH_MAX];
 		json_t *verdict;
