@@ -154,8 +154,9 @@ $(B)/tests/unit/test_%: $(B)/tests/unit/test_%.o $(archives)
 $(B)/tests/unit/every: $(B)/tests/unit/every.o $(units:=.o) $(archives)
 	$(call say,LD,$@)
 	$(Q)$(link) -o $@ $(filter %.o,$^) $(archives) $(LIBS) -lcmocka
-	$(Q)for name in $(unit_names); do ln -f $@ $(@D)/$$name; done
 unit_programs: $(B)/tests/unit/every
+	$(Q)for name in $(unit_names); do \
+		[ $(<D)/$$name -ef $< ] || ln -f $< $(<D)/$$name; done
 units: unit_programs $(B)/tests/verdict/property $(B)/tests/verdict/reach \
 	$(B)/tests/verdict/kinds $(B)/tests/verdict/other $(B)/tests/verdict/sample \
 	$(B)/tests/verdict/fleet $(B)/tests/verdict/ports
