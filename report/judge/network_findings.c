@@ -526,12 +526,16 @@ static bool end_bounces(const struct nets *x, const char *way, int rank)
 static bool is_bounced(const struct nets *x, size_t at)
 {
 	const struct run *r = x->run;
+	const char *path = r->paths[r->cell_way[at]];
 	struct way_ends w;
 
-	way_of(r->paths[r->cell_way[at]], &w);
-	return r->cells[at].path == PATH_INTER &&
-	       run_good(r->cells[at].class) &&
-	       end_bounces(x, w.src, run_src(r, at)) &&
+	/* a million cells: most have another path */
+	if (r->cells[at].path != PATH_INTER ||
+	    !run_good(r->cells[at].class) || !str_starts(path, "NET/IB")) {
+		return false;
+	}
+	way_of(path, &w);
+	return end_bounces(x, w.src, run_src(r, at)) &&
 	       end_bounces(x, w.dst, run_dst(r, at));
 }
 
