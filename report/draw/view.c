@@ -645,8 +645,9 @@ int view_row_last_node(const struct view *v, int row)
 
 bool view_new_node(const struct view *v, int row)
 {
-	return row > 0 && view_row_rank(v, row)->node !=
-				  view_row_rank(v, row - 1)->node;
+	const int node = view_row_rank(v, row)->node;
+
+	return row > 0 && node != view_row_rank(v, row - 1)->node;
 }
 
 bool view_is_rank(const struct view *v, int row)

@@ -453,7 +453,8 @@ bool diagnose_can(const struct run *run, const struct finding *f)
 	const struct diagnose_step *top = diagnose_top(run);
 	const struct run_file file = run_file(run->json);
 	bool can = top && (top->base & JOBS) && is_slow(run, f) &&
-		   !file.imported && !run->foreign && !run_option(run, "jobs") &&
+		   !file.imported && !run->foreign &&
+		   !run_option(run, "jobs") &&
 		   !spec_launcher_is(file.launcher, LAUNCHER_ONCE);
 
 	for (size_t i = 0; can && i < run->n_diagnose; i++) {

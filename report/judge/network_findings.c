@@ -515,8 +515,8 @@ static bool is_tcp(const struct nets *x, size_t at)
 	       is_faster(&x->nodes[r->ranks[run_dst(r, at)].node], GB_s);
 }
 
-/** Return true if data of @rank goes through host memory although GPUDirect RDMA
- *  could be used; @way is the path as that end sees it. */
+/** Return true if data of @rank goes through host memory although GPUDirect
+ *  RDMA could be used; @way is the path as that end sees it. */
 static bool end_bounces(const struct nets *x, const char *way, int rank)
 {
 	return str_starts(way, "NET/IB") && !strstr(way, "/GDRDMA") &&
