@@ -388,7 +388,7 @@ script_is_gone()
 	grep -qx '#SBATCH --gres=gpu:8' out
 	fake sinfo 'exit 1'
 	run_p p2p -N 2 --dry-run --launcher=sbatch
-	grep -q 'the GPUs per node are not known' err
+	grep -q 'the number of GPUs per node is unknown' err
 }
 
 @test "Slurm without a controller: one line and one hint" {
