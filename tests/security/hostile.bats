@@ -177,7 +177,7 @@ commands()
 	# shellcheck disable=SC2016 # names, as they are
 	for key in probe transport; do
 		for name in 'p;touch${IFS}x' 'p2p $(id)' '-o' "p'" $'p\n' \
-			$'p\e[8m\u009b31m\u202e'; do
+			$'p\e[8m\xc2\x9b31m\xe2\x80\xae'; do
 			rm -rf run
 			cp -r "$root/tests/fixtures/runs/p2p-2x4-dead-nic" run
 			jq --arg name "$name" ".$key = \$name" run/run.json >new
