@@ -203,7 +203,7 @@ fabric()
 	FAKE_NVML_SICK=lost node 1 '{*' --json=verdict
 	jq -e 'keys == ["run", "verdict"]' out
 	FAKE_NVML_SICK=lost node 1 'FAIL *' -v
-	grep -q 'do: Drain the node' out
+	grep -q 'do: Power-cycle the node' out
 	grep -q '^gpu0 *ecc_uncorrected *0' out
 	node 0 '' -q
 }
