@@ -32,7 +32,7 @@ int64_t late_parse(const char *text);
 /* ---- watchdog ------------------------------------------------------------ */
 
 /**
- * End this process with @exit_code @wait_ns from now (1 ms to 1 h) unless this
+ * End this process with @exit_code @wait_ns from now (1 us at least) unless this
  * is called again before: for a process that must not outlive what it waits
  * for, even if its event loop is stuck.  Takes SIGALRM.
  */

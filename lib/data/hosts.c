@@ -443,8 +443,9 @@ static int mark(const struct hosts *h, const char *list, const char *option,
 			/* a slip of the pen would be measured, or not */
 			err_set(e, 0, "--%s: no node of this run is called "
 				"'%.60s'", option, names[i]);
-			rc = err_hint(e, "the first host of %zu is '%.60s'",
-				      h->n, hosts_name(h->names[0]));
+			rc = err_hint(e, "this run has %zu hosts; the first is "
+				      "'%.60s'", h->n,
+				      hosts_name(h->names[0]));
 		}
 	}
 	hostlist_free(names, n);

@@ -486,7 +486,8 @@ void config_findings(const struct run *run, struct verdict *v);
  *  although a NIC could read the GPU. */
 void network_findings(const struct run *run, struct verdict *v);
 /** Return true if data of the pair of the cell at @at goes through host memory
- *  at an end whose NIC could read the GPU: the rule of gpudirect_missing. */
+ *  at an end whose NIC could read the GPU.  The finding gpudirect_missing needs
+ *  that of both ends. */
 bool network_bounces(const struct run *run, size_t at);
 /** The first of these, of collectives between nodes. */
 void collective_network_findings(const struct run *run, const struct sweep *s,

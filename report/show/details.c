@@ -24,7 +24,8 @@ static bool reads_alike(const char *a, const char *name_a, const char *b,
 	const size_t len_a = strlen(name_a), len_b = strlen(name_b);
 
 	while (*a || *b) {
-		const bool named = strncmp(a, name_a, len_a) == 0 &&
+		const bool named = len_a > 0 && len_b > 0 &&
+				   strncmp(a, name_a, len_a) == 0 &&
 				   strncmp(b, name_b, len_b) == 0;
 
 		if (!named && *a != *b) {

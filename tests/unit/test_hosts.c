@@ -76,7 +76,7 @@ static void chosen(const char *only, const char *without, const char *left,
 	assert_non_null(strstr(e.text, text));
 	/* a file that is not there is a host, too */
 	assert_true(!text[0] || text[0] != '\'' ||
-		    strstr(e.hint, "host of 3 is 'gpu1'"));
+		    strstr(e.hint, "3 hosts; the first is 'gpu1'"));
 	str_release(&got);
 	hosts_release(&h);
 }
