@@ -19,6 +19,7 @@
 #include "probes/ping/ping.h"
 #include "probes/plan/plan.h"
 #include "probes/probe.h"
+#include "report/judge/diagnose.h"
 #include "sbatch/launcher.h"
 
 /** Sample assumed if the pairs are not counted. */
@@ -239,11 +240,21 @@ void forecast_make(const struct spec *s, const struct probe *probe,
 	*f = (struct forecast){
 		.spec = *s, .probe = probe, .time_s = NAN, .least_s = NAN,
 		.most_s = NAN, .bytes = NAN, .retry_s = NAN, .follow_s = NAN,
+		.diagnose_s = NAN,
 		.most_ranks = max_ranks,
 		.here = spec_launcher_is(launcher, LAUNCHER_PRETENDS),
 	};
 	transport = probe->transport && strcmp(s->transport, "auto") == 0 ?
 			    probe->transport : f->spec.transport;
+	if (s->diagnose) {
+		f->diagnosed = DIAGNOSE_BAD_PAIRS;
+		f->diagnose_s = (double)DIAGNOSE_NS / NS_PER_S;
+		if (s->max_time_ns) {
+			f->diagnose_s = fmin(f->diagnose_s,
+					     (double)s->max_time_ns /
+					     DIAGNOSE_SHARE / NS_PER_S);
+		}
+	}
 	guess_shape(f, launcher);
 	if (probe->kind == PROBE_NODES) {
 		if (f->probe->meets) {
@@ -336,12 +347,36 @@ static void suggest_sample(int k, double time_s)
 		  k, in);
 }
 
+/** Say what --diagnose may add, and that --test-timeout allows less than a
+ *  healthy pair takes. */
+static void say_limits(const struct forecast *f)
+{
+	const double pair_s = f->ops ? plan_pair_s(&f->spec, f->ops) : NAN;
+	const double limit_s = f->ops ? (double)plan_task_ns(&f->spec, f->ops) /
+					NS_PER_S : NAN;
+	char text[32], needs[32];
+
+	if (!isnan(f->diagnose_s)) {
+		talk("--diagnose: at most %s more, for up to %d failed or slow "
+		     "pairs", forecast_time(f->diagnose_s, text, sizeof(text)),
+		     (int)f->diagnosed);
+	}
+	/* timeouts are to be expected without a fault */
+	if (f->spec.timeout_ns > 0 && pair_s > limit_s) {
+		units_duration_text((int64_t)(limit_s * NS_PER_S), text,
+				    sizeof(text));
+		talk_hint("a healthy pair takes about %s and --test-timeout allows "
+			  "%s: leave out --test-timeout",
+			  forecast_time(pair_s, needs, sizeof(needs)), text);
+	}
+}
+
 void forecast_say(const struct spec *s, const char *probe,
 		  const char *launcher, const char *why)
 {
 	struct forecast f;
-	char text[32], needs[32], gpus[48] = "", fewer[80] = "";
-	double time_s, pair_s, limit_s;
+	char text[32], gpus[48] = "", fewer[80] = "";
+	double time_s;
 	int k;
 
 	if (strcmp(probe, "p2p") != 0) {
@@ -351,6 +386,7 @@ void forecast_say(const struct spec *s, const char *probe,
 	forecast_make(s, probe_find(probe), launcher, FORECAST_RANKS, &f);
 	if (isnan(f.time_s)) {
 		talk("%s", why);
+		say_limits(&f);
 		/* the pairs of more than FORECAST_RANKS are not counted */
 		if (strcmp(f.spec.pairs, "all") == 0 && !f.spec.sample &&
 		    f.ranks > FORECAST_RANKS &&
@@ -384,16 +420,7 @@ void forecast_say(const struct spec *s, const char *probe,
 	talk("%s: %zu tests%s, about %s%s%s", why, f.cells, gpus,
 	     forecast_time(f.time_s, text, sizeof(text)),
 	     f.here ? "" : " after it starts", fewer);
-	/* timeouts are to be expected without a fault */
-	pair_s = plan_pair_s(&f.spec, f.ops);
-	limit_s = (double)plan_task_ns(&f.spec, f.ops) / NS_PER_S;
-	if (f.spec.timeout_ns > 0 && pair_s > limit_s) {
-		units_duration_text((int64_t)(limit_s * NS_PER_S), text,
-				    sizeof(text));
-		talk_hint("a healthy pair takes about %s and --test-timeout allows "
-			  "%s: leave out --test-timeout",
-			  forecast_time(pair_s, needs, sizeof(needs)), text);
-	}
+	say_limits(&f);
 	k = forecast_sample(&f, &time_s);
 	if (k) {
 		suggest_sample(k, time_s);

@@ -69,6 +69,8 @@ struct forecast {
 	bool paced;		/* and --rate-limit decides the time */
 	double retry_s;		/* second attempts, at most */
 	double follow_s;	/* the follow-up, at most */
+	double diagnose_s;	/* --diagnose, at most; NAN also without it */
+	int64_t diagnosed;	/* bad pairs that it tests, at most */
 };
 
 /**

@@ -21,10 +21,6 @@
 #include "report/judge/diagnose.h"
 #include "report/model/part.h"
 
-/** All steps together, and one of them; --time-limit may leave less. */
-#define ALL_NS	(240 * NS_PER_S)
-#define STEP_NS (60 * NS_PER_S)
-
 #define FOLDER	"diagnose"
 
 struct diagnosis {
@@ -231,7 +227,7 @@ static int run_step(struct diagnosis *d, bool again, struct err *e)
 		.without = own ? not_again : not_theirs, .env = s->env,
 		.quiet = true,
 	};
-	int64_t until = clock_now_ns() + STEP_NS;
+	int64_t until = clock_now_ns() + DIAGNOSE_STEP_NS;
 	struct step_end end;
 	size_t n = 1;
 
@@ -408,16 +404,16 @@ static int run(struct step_place *place, struct err *e)
 	struct str names = STR_INIT;
 	char a[80], b[80], wanted[PATH_MAX];
 	struct diagnosis d;
-	int64_t left_ns = ALL_NS;
+	int64_t left_ns = DIAGNOSE_NS;
 	int rc = 0;
 
 	if (open_run(place->dir, &d, e) < 0) {
 		return -1;
 	}
 	if (place->deadline_ns) {
-		/* others of a larger run want some of it, too */
-		left_ns = (place->deadline_ns - clock_now_ns()) / 2;
-		left_ns = left_ns < ALL_NS ? left_ns : ALL_NS;
+		left_ns = (place->deadline_ns - clock_now_ns()) /
+			  DIAGNOSE_SHARE;
+		left_ns = left_ns < DIAGNOSE_NS ? left_ns : DIAGNOSE_NS;
 	}
 	d.deadline_ns = clock_now_ns() + left_ns;
 	if (d.pairs.n == 0) {
@@ -452,7 +448,6 @@ static int run(struct step_place *place, struct err *e)
 }
 
 const struct conductor conductor_diagnose = {
-	.most_ns = ALL_NS,
 	.name = "diagnose",
 	.takes = SPEC_CMD_P2P,
 	.after = true,

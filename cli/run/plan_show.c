@@ -197,6 +197,14 @@ static void add_table(const struct forecast *f, struct str *out)
 		add_row(out, "follow-up", text, "at most, if the verdict "
 			"leaves something open");
 	}
+	if (!isnan(f->diagnose_s)) {
+		char note[80];
+
+		snprintf(note, sizeof(note), "at most, for up to %" PRId64
+			 " failed or slow pairs", f->diagnosed);
+		forecast_time(f->diagnose_s, text, sizeof(text));
+		add_row(out, "diagnosis", text, note);
+	}
 	hours = f->time_s / 3600;
 	if (isnan(hours)) {
 		return;
@@ -358,7 +366,8 @@ static const struct field forecast_fields[] = {
 	COUNT(variants, "variants"), REAL(time_s, "time_s"),
 	REAL(least_s, "time_least_s"), REAL(most_s, "time_most_s"),
 	REAL(bytes, "bytes"), REAL(retry_s, "retry_s"),
-	REAL(follow_s, "follow_up_s"), COUNT(neighbours, "neighbours"),
+	REAL(follow_s, "follow_up_s"), REAL(diagnose_s, "diagnose_s"),
+	COUNT(diagnosed, "diagnose_pairs"), COUNT(neighbours, "neighbours"),
 	COUNT(kept, "neighbours_kept"), { 0 }
 };
 
@@ -505,8 +514,13 @@ static void see_step(void *arg, const char *probe, const struct args *line,
 		units_count_text(f.cells, cells);
 	}
 	plan_time_text(&f, time, sizeof(time));
-	str_addf(&all->text, "  %-11s %10s  %s%s\n", f.probe->name, cells,
+	str_addf(&all->text, "  %-11s %10s  %s%s", f.probe->name, cells,
 		 time[0] ? bound : "", time[0] ? time : "not known in advance");
+	if (!isnan(f.diagnose_s)) {
+		str_addf(&all->text, ", and at most %s for bad pairs",
+			 forecast_time(f.diagnose_s, time, sizeof(time)));
+	}
+	str_addch(&all->text, '\n');
 	json_array_append_new(all->list, forecast_json(&f));
 	if (left_out.len > 0) {
 		str_add(&all->text, "    ");

@@ -687,15 +687,15 @@ static double worst_case(const struct spec *s, const struct probe *probe,
 	forecast_make(s, probe, launcher, FORECAST_RANKS, &f);
 	worst_s = isnan(f.most_s) ? f.time_s : f.most_s;
 	worst_s += (isnan(f.retry_s) ? 0 : f.retry_s) +
-		   (isnan(f.follow_s) ? 0 : f.follow_s);
+		   (isnan(f.follow_s) ? 0 : f.follow_s) +
+		   (isnan(f.diagnose_s) ? 0 : f.diagnose_s);
 	forecast_release(&f);
 	if (isnan(worst_s) && probe->kind == PROBE_NODES) {
 		/* its children are killed then */
 		worst_s = (double)probe_limit_ns(probe, s) / NS_PER_S /
 			  JOB_TIMES;
 	}
-	return worst_s + (double)(spec_boot_ns(s) + (s->diagnose ?
-				  conductor_diagnose.most_ns : 0)) / NS_PER_S;
+	return worst_s + (double)spec_boot_ns(s) / NS_PER_S;
 }
 
 /** Add the worst case of a step, by its command line, to that of @arg, a

@@ -124,8 +124,6 @@ struct conductor {
 	 * or -1 with @e: it could not write.
 	 */
 	int (*run)(struct step_place *place, struct err *e);
-	int64_t most_ns;	/* time of run() at most; 0: no limit of its
-				 * own */
 	int least_percent;	/* smallest share of --time-budget of a step; 0:
 				 * all */
 	bool after;		/* run() follows the run of one probe */

@@ -3,6 +3,7 @@
 #ifndef REPORT_JUDGE_DIAGNOSE_H
 #define REPORT_JUDGE_DIAGNOSE_H
 
+#include "lib/base/clock.h"
 #include "lib/data/record_rows.h"
 #include "report/judge/verdict.h"
 
@@ -20,6 +21,12 @@
 #define DIAGNOSE_PER_FINDING 2
 #define DIAGNOSE_BAD_PAIRS   6
 #define DIAGNOSE_MAX_PAIRS   (2 * DIAGNOSE_BAD_PAIRS)
+/** All steps together, and one of them; --time-limit may leave less. */
+#define DIAGNOSE_NS	 (240 * NS_PER_S)
+#define DIAGNOSE_STEP_NS (60 * NS_PER_S)
+/** ... which is this share of the time that the run leaves, since others of a
+ *  larger run want some of it, too. */
+#define DIAGNOSE_SHARE 2
 
 /** Variables that one knob, or several together, set. */
 #define DIAGNOSE_MAX_ENV 4

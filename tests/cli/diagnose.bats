@@ -160,6 +160,30 @@ told()
 	[ "$(columns_of outcome run/diagnose.csv)" = not_run ]
 }
 
+# within SECONDS COMMAND...: it ends by then
+within()
+{
+	local until=$((${EPOCHREALTIME/./} + $1 * 1000000))
+	shift
+	"$@"
+	[ "${EPOCHREALTIME/./}" -lt "$until" ] || { cat err; false; }
+}
+
+@test "--time-budget: the steps end within it, as many as there are" {
+	within 7 diagnose 1 --local=2x4 --transport=sim --time-budget=7s \
+		<<<'slow pair=0-4 factor=0.5 from=nccl'
+	# all were to be tried, and no time was left for the last
+	grep -q 'diagnose: at most 4 s more' err
+	[ "$(columns_of outcome run/diagnose.csv | tail -n 1)" = not_run ]
+	# of all probes together
+	[ "${CASES-}" = all ] || return 0
+	within 20 run_p all --faults=drill -o all --local=2x4 --transport=sim \
+		--time-budget=20s
+	[ "$status" -eq 1 ]
+	grep -q ',not_run,no_time,' all/p2p/diagnose.csv
+	[ "$(jq .cells.pass all/allreduce/verdict.json)" -gt 0 ]
+}
+
 @test "each pair is tried, alone, whatever the others are called" {
 	# n0:10-n1:10 comes first, and n0:10-n1:1 is a part of it
 	printf '%s\n' 'dead gpu=1:10' 'dead pair=10-12' >drill
@@ -178,7 +202,7 @@ told()
 	diagnose 0 --local=2x2 --transport=sim </dev/null
 	[ ! -e run/diagnose ]
 	[ ! -e run/diagnose.csv ]
-	absent diagnose err
+	absent '^gpucheck: diagnose' err
 }
 
 @test "--diagnose with a launcher that starts agents once is refused" {

@@ -57,6 +57,21 @@ nothing_made()
 	grep -q ": $cells tests, about" err
 }
 
+@test "plan: how long a diagnosis may take, and of how many pairs" {
+	run_p plan p2p --local=2x4 --transport=sim
+	absent diagnosis out
+	run_p plan p2p --local=2x4 --transport=sim --diagnose
+	grep -q '^  diagnosis  *4 min  at most, for up to 6 failed or slow' out
+	run_p plan p2p --local=2x4 --transport=sim --diagnose \
+		--time-budget=40s --json
+	jq -e '.diagnose_s == 18 and .diagnose_pairs == 6' out
+	run_p plan all --local=2x4 --transport=sim
+	grep -q '^  p2p .* and at most 4 min for bad pairs$' out
+	run_p p2p --local=2x4 --transport=sim --diagnose --dry-run \
+		--time-limit=1m
+	grep -q 'diagnose: at most 30 s more, for up to 6 failed or slow' err
+}
+
 @test "plan: so many rows as a sweep has" {
 	run_p plan allreduce --local=2x2 --transport=sim -b 4 -e 64 --algo=Ring,Tree
 	cells=$(value tests)
