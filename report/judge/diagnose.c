@@ -27,7 +27,8 @@ const struct diagnose_row *diagnose_row_of(const struct run *run,
 		if (r->src_rank == src && r->dst_rank == dst &&
 		    strcmp(r->step, s->name) == 0 &&
 		    (!best || (r->outcome == OUTCOME_OK &&
-			       r->bw_GB_s > best->bw_GB_s))) {
+			       (best->outcome != OUTCOME_OK ||
+				r->bw_GB_s > best->bw_GB_s)))) {
 			best = r;
 		}
 	}
@@ -394,9 +395,14 @@ static bool is_lost(const struct run *run, const struct diagnose_step *s,
 bool diagnose_again(const struct run *run, const struct diagnose_step *s,
 		    int src, int dst)
 {
+	const struct diagnose_row *r = diagnose_row_of(run, s, src, dst);
+	const bool rates = class_of(run, src, dst) == CELL_SLOW ||
+			   class_of(run, src, dst) == CELL_PASS;
+
 	/* the top has been measured twice */
-	return !diagnose_is_knob(s) && s != diagnose_top(run) &&
-	       is_lost(run, s, src, dst);
+	return s->rate && !diagnose_is_knob(s) && s != diagnose_top(run) &&
+	       (is_lost(run, s, src, dst) ||
+		(rates && r && cells_outcome_failed(r->outcome)));
 }
 
 bool diagnose_applies(const struct run *run, const struct diagnose_step *s,

@@ -105,8 +105,8 @@ struct finding *diagnose_finding(const struct run *run,
 bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
 		      int src, int dst, const char **why);
 
-/** Return true if the layer @s of the pair should be measured once more: it is
- *  where a slow pair loses its rate, or a good pair like that. */
+/** Return true if the layer @s of the pair should be measured once more: a slow
+ *  pair loses its rate there, or fails, or a good pair like that. */
 bool diagnose_again(const struct run *run, const struct diagnose_step *s,
 		    int src, int dst);
 

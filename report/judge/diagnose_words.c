@@ -125,6 +125,11 @@ static void rates_text(const struct layers *l, struct str *out)
 	     !diagnose_is_knob(s); s++) {
 		const struct diagnose_row *r = row_of(l, s), *c;
 
+		if (fails(r)) {
+			str_addf(out, "%s%s fails (%s)", comma, s->says,
+				 r->code);
+			comma = ", ";
+		}
 		if (!passes(r) || !(r->bw_GB_s > 0)) {
 			continue;
 		}

@@ -645,6 +645,12 @@ static void a_layer_that_loses_the_rate_is_measured_twice(void **state)
 	assert_string_equal(diagnose_lost(&r, 0, 4)->name, "verbs");
 	assert_true(diagnose_good(&r, step("tcp"), 0, 4)->bw_GB_s == 5);
 	assert_true(diagnose_again(&r, step("verbs"), 0, 4));
+	/* what fails though the pair itself works is tested once more */
+	add(&r, "cuda", 0, 4, OUTCOME_ERROR, "x");
+	assert_true(diagnose_again(&r, step("cuda"), 0, 4));
+	add_rates(&r, "cuda", (double[]){ 1, 0 });
+	assert_true(diagnose_row_of(&r, step("cuda"), 0, 4)->outcome ==
+		    OUTCOME_OK);
 	/* a second test that fails is not the faster one */
 	add(&r, "verbs", 0, 4, OUTCOME_ERROR, "x");
 	r.diagnose[r.n_diagnose - 1].bw_GB_s = 50;
