@@ -186,7 +186,7 @@ static int launch(struct left *l, struct session *s, const char *probe,
 	} else {
 		talk("continuing '%s': %zu of %zu %s and are kept, %zu are "
 		     "left; %s", l->dir, l->done, l->cells,
-		     left_of_all(l) ? "probes ended" : "tests passed",
+		     left_of_all(l) ? "probes ended" : "tests completed",
 		     l->cells - l->done, t.why);
 	}
 	probe_run_limit(&t);
@@ -214,7 +214,7 @@ static int resume(struct left *l, struct session *s, const char *probe,
 	    !(s->spec.diagnose && diagnose_wanted(l->dir))) {
 		talk("nothing is left to measure in '%s': all %zu %s", l->dir,
 		     l->cells, left_of_all(l) ? "probes ended" :
-						"tests passed");
+						"tests completed");
 		code = show_run(l->dir, &s->spec, e);
 		return code < 0 ? CODE_UNABLE : code;
 	}

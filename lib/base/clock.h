@@ -32,9 +32,9 @@ int64_t late_parse(const char *text);
 /* ---- watchdog ------------------------------------------------------------ */
 
 /**
- * End this process with @exit_code @wait_ns from now (1 us at least) unless this
- * is called again before: for a process that must not outlive what it waits
- * for, even if its event loop is stuck.  Takes SIGALRM.
+ * End this process with @exit_code @wait_ns from now (at least 1 us) unless
+ * this is called again before: for a process that must not outlive what it
+ * waits for, even if its event loop is stuck.  Takes SIGALRM.
  */
 void watchdog_set(int64_t wait_ns, int exit_code);
 

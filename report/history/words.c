@@ -351,8 +351,8 @@ static void add_table(const struct history *h, const struct wrap *w)
 		str_addf(w->out, "%zu more: --verbose, --csv\n", more);
 	}
 	if (shown == 0 && h->n_runs > 0) {
-		str_add(w->out, "\nNo part was found in any of them, and none "
-				"gets slower.\n");
+		str_add(w->out, "\nNo run found a faulty part, and none gets "
+				"slower.\n");
 	} else if (shown > 0) {
 		str_add(w->out, "last runs: . good, w warning, x fault; trend: "
 				"of the level, and of how many runs\n");

@@ -83,7 +83,7 @@ field()
 	run_p history --history=past
 	[ "$status" -eq 0 ]
 	grep -q '^1 run from 20' <<<"$output"
-	grep -q 'No part was found' <<<"$output"
+	grep -q 'No run found a faulty part' <<<"$output"
 }
 
 @test "without --history nothing is kept" {

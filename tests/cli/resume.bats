@@ -105,7 +105,7 @@ resumes()
 	mv j run/run.json
 	run_p p2p --resume run
 	[ "$status" -eq 0 ]
-	grep -qE 'tests passed and are kept, 6 are left;' <<<"$stderr"
+	grep -qE 'tests completed and are kept, 6 are left;' <<<"$stderr"
 	grep -Fxf measured run/results.csv | diff measured -
 	keys_are_unique
 	absent ',skipped,' run/results.csv
@@ -125,7 +125,7 @@ resumes()
 	cp run/results.csv before
 	run_p p2p --resume run
 	[ "$status" -eq 0 ]
-	grep -q 'nothing is left to measure in .* all 12 tests passed' <<<"$stderr"
+	grep -q 'nothing is left to measure in .* all 12 tests completed' <<<"$stderr"
 	grep -q '^PASS' <<<"$output"
 	cmp before run/results.csv
 	jq -e '.resumes | not' run/run.json
