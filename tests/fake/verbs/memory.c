@@ -19,6 +19,7 @@
 /* ---- wire ---------------------------------------------------------------- */
 
 static struct fv_wire *wire;
+static int wire_fd = -1;
 
 static void map_wire(void)
 {
@@ -35,7 +36,7 @@ static void map_wire(void)
 	}
 	at = mmap(NULL, sizeof(*wire), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 		  0);
-	close(fd);
+	wire_fd = fd;
 	wire = at != MAP_FAILED ? at : NULL;
 }
 
@@ -47,28 +48,44 @@ struct fv_wire *fv_wire(void)
 	return wire;
 }
 
-int fv_claim(atomic_uint *key, atomic_int *pid, size_t stride, int n)
+static int claim(atomic_uint *key, atomic_int *pid, size_t stride, int n)
 {
 	for (int i = 0; i < n; i++) {
 		atomic_uint *k = (void *)((char *)key + (size_t)i * stride);
 		atomic_int *p = (void *)((char *)pid + (size_t)i * stride);
-		unsigned int free = *k, more;
+		unsigned int more;
 
-		if (free != 0 && (kill(*p, 0) == 0 || errno != ESRCH)) {
+		if (*k != 0 && (kill(*p, 0) == 0 || errno != ESRCH)) {
 			continue;
 		}
 		/* another key each time: what is left of an earlier owner
 		 * does not fit; 24 bits, as a number of a queue pair */
 		more = (unsigned int)(fv_now_ns() % ((1 << 24) / n - 1) + 1);
-		if (atomic_compare_exchange_strong(
-			    k, &free,
-			    more * (unsigned int)n + (unsigned int)i)) {
-			*p = getpid();
-			return i;
-		}
+		*p = getpid();
+		*k = more * (unsigned int)n + (unsigned int)i;
+		return i;
 	}
-	errno = ENOMEM;
 	return -1;
+}
+
+/* One at a time: a slot with a new key and still the dead process of the old
+ * one would be claimed twice. */
+int fv_claim(atomic_uint *key, atomic_int *pid, size_t stride, int n)
+{
+	static pthread_mutex_t threads = PTHREAD_MUTEX_INITIALIZER;
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int slot;
+
+	pthread_mutex_lock(&threads);
+	fcntl(wire_fd, F_SETLKW, &lock);
+	slot = claim(key, pid, stride, n);
+	lock.l_type = F_UNLCK;
+	fcntl(wire_fd, F_SETLK, &lock);
+	pthread_mutex_unlock(&threads);
+	if (slot < 0) {
+		errno = ENOMEM;
+	}
+	return slot;
 }
 
 /* ---- limit --------------------------------------------------------------- */
