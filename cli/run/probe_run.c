@@ -28,6 +28,7 @@
 #include "lib/data/rundir.h"
 #include "lib/data/switches.h"
 #include "probes/probe.h"
+#include "report/judge/tell.h"
 #include "report/model/run.h"
 #include "sbatch/launcher.h"
 #include "sbatch/slurm.h"
@@ -633,8 +634,9 @@ static int check_launcher(const struct probe_start *t, struct err *e)
 	if (t->c && spec_launcher_is(t->ops->name, LAUNCHER_ONCE)) {
 		err_set(e, 0, "launcher '%s' starts agents for one probe only, "
 			"not for several", t->ops->name);
-		err_hint(e, "run the probes one by one: gpucheck memlock, "
-			 "ping, ib, p2p, allreduce");
+		err_hint(e, "run the probes one by one: %s memlock, then "
+			 "ping, ib, gpu, p2p, allreduce%s",
+			 TELL_BY_OTHERS, TELL_LEGEND);
 		return CODE_USAGE;
 	}
 	if (budget_check(s, percent, e) < 0 ||
@@ -726,8 +728,8 @@ void probe_run_limit(struct probe_start *t)
 	int64_t most;
 	bool answers;
 
-	if (!launcher_is_job(t->ops)) {
-		return;
+	if (!t->ops->job_id) {
+		return;		/* it submits none */
 	}
 	most = slurm_fit_minutes(&t->r, &answers);
 	if (s->dry_run && !answers && !t->r.light && !s->gpus_per_node) {

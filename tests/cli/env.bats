@@ -160,6 +160,37 @@ report_of_three()
 	[[ $output == *"no launcher has set a rank"* ]]
 }
 
+@test "one rank, from the source: what is wrong is said once" {
+	local every=$root/data/site/every-rank steps step
+	export RANK=0 WORLD_SIZE=1
+	mkdir -p src/data/site
+	cp "$every" src/data/site/
+	ln -s "$GPUCHECK" src/gpucheck
+	status=0
+	src/data/site/every-rank run p2p --transport=tcp >out 2>err 3>&- ||
+		status=$?
+	[ "$status" -eq 3 ]
+	[ ! -s out ]
+	[ "$(grep -c 'a pair needs two' err)" -eq 1 ]
+	[ "$(grep -c '^hint: use more' err)" -eq 1 ]
+	absent "No such device" err
+	grep -q 'a pair needs two$' run/job.out
+	# no job: nothing asks for a time limit
+	src/data/site/every-rank one memlock >out 2>err 3>&- || :
+	grep -q '^ *tried' out
+	absent "time limit" err
+	# "all" is refused with each of its steps
+	steps=$("$GPUCHECK" all --local=2x1 --dry-run |
+		sed 's/^# no /- /; s/^[^ ]* \([a-z0-9]*\).*/\1/')
+	[ "$(wc -l <<<"$steps")" -eq 6 ]
+	run "$GPUCHECK" all --launcher=env
+	[ "$status" -eq 2 ]
+	[[ $output == *"LAUNCHER every-rank NEW"* ]]
+	for step in $steps; do
+		[[ ${output#*NEW} == *[\ ,]$step* ]]
+	done
+}
+
 @test "nodes that share no directory are told where to go" {
 	make_dir run
 	GPUCHECK_TOKEN=$(printf '%064d' 7)

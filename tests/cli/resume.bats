@@ -144,7 +144,7 @@ resumes()
 	# one that failed before it had any cells
 	jq '. + {planned: {kind: "all", cells: 0, passes: 0}, ended_utc: "2",
 		nodes: [{name: "x", gpus: 1}],
-		error: {text: "1 rank", exit: 2}}' run/run.json >j
+		error: {text: "1 rank", exit: 3}}' run/run.json >j
 	rm run/*.csv
 	mv j run/run.json
 	run_p p2p --resume run

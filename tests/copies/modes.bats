@@ -32,8 +32,8 @@ a_run()
 		fails 3 "CUDA_VISIBLE_DEVICES='$list' hides all 3 GPUs"
 		fails 3 "unset CUDA_VISIBLE_DEVICES"
 	done
-	CUDA_VISIBLE_DEVICES=1 a_run 2 --local
-	fails 2 "a pair needs two; CUDA_VISIBLE_DEVICES='1' hides 2 of the 3"
+	CUDA_VISIBLE_DEVICES=1 a_run 3 --local
+	fails 3 "a pair needs two; CUDA_VISIBLE_DEVICES='1' hides 2 of the 3"
 	# one of a rank that was asked for, and nobody's fault
 	CUDA_VISIBLE_DEVICES=1,2 a_run 1 --local=1x3
 	[ "$(grep -c ',skipped,gpu_hidden,' run/results.csv)" -eq 4 ]
@@ -48,8 +48,8 @@ a_run()
 @test "MIG: divided GPUs are no ranks, and CUDA does not count them" {
 	FAKE_NVML_MIG=012 a_run 3 --local
 	fails 3 "MIG divides all 3 GPUs"
-	FAKE_NVML_MIG=12 a_run 2 --local
-	fails 2 "a pair needs two; MIG divides 2 of the 3 GPUs"
+	FAKE_NVML_MIG=12 a_run 3 --local
+	fails 3 "a pair needs two; MIG divides 2 of the 3 GPUs"
 	FAKE_NVML_MIG=0 FAKE_CUDA_GPUS=2 a_run 0 --local
 	[ "$(grep -c ',ok,' run/results.csv)" -eq 2 ]
 	jq -e '.nodes[0].parts == ["GPU-1", "GPU-2"]' run/run.json

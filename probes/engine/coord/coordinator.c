@@ -590,6 +590,9 @@ int coordinator_main(const char *dir, struct err *e)
 	uv_loop_close(&p->loop);
 	if (c->error.text[0] != '\0') {
 		*e = c->error;
+		if (limit_code(e->code) == NULL) {
+			e->code = 0;	/* as in run.json: the text says it */
+		}
 		code = c->error_exit;
 	}
 	if (c->work != NULL) {

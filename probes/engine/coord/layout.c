@@ -456,7 +456,7 @@ static int check_ranks(const struct ranks *r, struct err *e)
 		err_hint(e, "%s", held ? remedy :
 			 "use more nodes (-N), more ranks per node (-G) or "
 			 "--local=1x8");
-		return 2;
+		return 3;
 	}
 	return 0;
 }
