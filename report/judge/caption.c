@@ -523,17 +523,26 @@ static double flows_needed(double links, double sure)
 
 #define FLOWS_SURE 0.9
 
-/** Notes how many links --flows has used. */
+/** Notes how many links --flows has used; if none, and the user set the option,
+ *  why. */
 static void note_flows(const struct run *run, struct str *out)
 {
+	const struct run_file file = run_file(run->json);
+	const json_t *asked = json_object_get(file.whole.given ?
+			file.whole.options : file.options, "flows");
 	const double n = (double)run->flows_tested;
+	const bool none = n == 0 && json_integer_value(asked) > 1;
 	int links = 1;
 
 	while (n > 0 && flows_needed(links + 1, FLOWS_SURE) <= n) {
 		links++;
 	}
+	if (none && run_is_model(run)) {
+		str_add(out, "--flows has no effect: a simulated cluster has "
+			"no UDP source ports");
+	}
 	run_foreach_fact(run, f) {
-		if (n == 0 && out->len == 0 &&
+		if (none && out->len == 0 &&
 		    strcmp(f->fact, "flows_lack") == 0) {
 			str_addf(out, "no flows on %s of %s: %s", f->scope,
 				 f->node, f->value);
@@ -758,10 +767,17 @@ const char *caption_count(const char *what, const size_t count[CELL_CLASSES],
 
 const char *caption_cells(const struct run *run, char *buf, size_t size)
 {
-	size_t count[CELL_CLASSES];
+	size_t count[CELL_CLASSES], n;
 
 	run_count_cells(run, count);
-	return caption_count("test", count, run_slow_word(run), buf, size);
+	caption_count("test", count, run_slow_word(run), buf, size);
+	n = strlen(buf);
+	if (run->n_flows > 0) {
+		snprintf(buf + n, size - n, "; %s of their UDP flows lose%s "
+			 "packets", UNITS_COUNT(run->n_flows),
+			 run->n_flows == 1 ? "s" : "");
+	}
+	return buf;
 }
 
 const char *caption_command(const struct run *run, char *buf, size_t size)

@@ -288,16 +288,24 @@ void neighbour_findings(const struct run *run, struct verdict *v)
 #define FLOWS_SHOWN   8
 
 /** Return true if number @at of the flows that lost packets is of a path of
- *  which most flows lost none. */
-static bool is_apart(const struct run *run, size_t at)
+ *  which most flows lost none.  Adds 1 to *@paths if it is the first one of its
+ *  path. */
+static bool is_apart(const struct run *run, size_t at, size_t *paths)
 {
-	size_t bad = 0;
+	size_t bad = 0, first = at;
 
-	for (size_t i = 0; i < run->n_flows; i++) {
-		bad += run->flows[i].src == run->flows[at].src &&
-		       run->flows[i].dst == run->flows[at].dst;
+	for (size_t i = run->n_flows; i-- > 0;) {
+		if (run->flows[i].src == run->flows[at].src &&
+		    run->flows[i].dst == run->flows[at].dst) {
+			bad++;
+			first = i;
+		}
 	}
-	return 100 * bad <= FLOWS_PERCENT * (size_t)run->flows_tested;
+	if (100 * bad > FLOWS_PERCENT * (size_t)run->flows_tested) {
+		return false;
+	}
+	*paths += first == at;
+	return true;
 }
 
 /** The part of all such flows: two nodes; if more nodes were tested, the one
@@ -336,14 +344,14 @@ static struct part part_of_flows(const struct run *run, const bool *apart)
 void flow_findings(const struct run *run, struct verdict *v)
 {
 	bool *apart = calloc(run->n_flows + 1, sizeof(*apart)), fail = false;
-	size_t n = 0, dead = 0, shown = 0;
+	size_t n = 0, paths = 0, dead = 0, shown = 0;
 	struct finding *f;
 
 	v->failed |= !apart;
 	for (size_t i = 0; apart && i < run->n_flows; i++) {
 		const struct run_flow *flow = &run->flows[i];
 
-		apart[i] = is_apart(run, i);
+		apart[i] = is_apart(run, i, &paths);
 		n += apart[i];
 		dead += apart[i] && flow->received == 0;
 		fail |= apart[i] && 2 * flow->received < flow->sent;
@@ -352,11 +360,14 @@ void flow_findings(const struct run *run, struct verdict *v)
 		f = finding_add(v, part_of_flows(run, apart), PATH_FLOW);
 		f->fail = fail && !run->shared_cores;
 		f->cells = f->explained = n;
-		finding_say(f, "%zu UDP flow%s lose%s packets in each test, %zu "
-			    "of them all, while most of the %lld flows of the "
-			    "same paths lose none: one of several links is bad",
-			    n, n == 1 ? "" : "s", n == 1 ? "s" : "", dead,
-			    (long long)run->flows_tested);
+		finding_say(f, "%zu of the %lld UDP flows of %zu path%s lose%s "
+			    "%spackets in each test%s; the other flows of the "
+			    "same path%s do not: one of several links is bad",
+			    n, (long long)run->flows_tested * (long long)paths,
+			    paths, paths == 1 ? "" : "s", n == 1 ? "s" : "",
+			    dead == n ? "all " : "",
+			    dead == 0 || dead == n ? "" : ", some of them all "
+			    "packets", paths == 1 ? "" : "s");
 		for (size_t i = 0; i < run->n_flows; i++) {
 			if (apart[i] && shown++ < FLOWS_SHOWN) {
 				finding_add_evidence(f, "%s",

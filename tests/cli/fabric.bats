@@ -116,6 +116,9 @@ is()
 	jq -r '.findings[0].evidence[]' run/verdict.json |
 		grep -q 'UDP 10.7.1.10 port [0-9]* to 10.7.1.11 port 4791 (flow'
 	grep -q '32 flows per path: 90 % sure that each of 7 links was used' out
+	grep -q '4 tests: 4 pass; 4 of their UDP flows lose packets' out
+	jq -r '.findings[0].says' run/verdict.json |
+		grep -q '^4 of the 64 UDP flows of 2 paths lose all packets'
 	# a lost packet takes a timeout
 	flowing 'lost f1 port&15=5 percent=15' 0
 	jq -e '[.findings[] | [.code, .severity]] == [["path_flow", "warn"]]' \
@@ -133,8 +136,21 @@ is()
 	ib '' 0 --flows=8 --nodelist=n0,n1
 	grep -q 'no flows on f0 of n0: InfiniBand packets have no UDP' out
 	grep -q ',lmc,0,' run/facts.csv
+	# a run in which the user did not ask for them, as 'all' has it
+	jq '.whole = {"argv": ["gpucheck", "all"], "options": {}}' \
+		run/run.json >whole
+	mv whole run/run.json
+	run_p report run
+	grep -q '4 tests: 4 pass$' out
+	absent 'no flows' out
 	sed -i 's/ link=InfiniBand//' "$fabric/devices"
 	"$machine" tree "$fabric"
+}
+
+@test "a model has no flows, and says so" {
+	run_p ib --transport=sim --flows=8 --local=2x2 -o run
+	[ "$status" = 0 ]
+	grep -q 'flows has no effect: a simulated cluster has no UDP' out
 }
 
 # ---- NCCL's own IB transport, without a GPU ---------------------------------
