@@ -435,12 +435,14 @@ int all_judge(const struct run *run, const struct all_step *steps, size_t n,
 	for (size_t i = 0; i < n; i++) {
 		const struct step_row *row = &steps[i].row;
 		const struct verdict *of = &steps[i].verdict;
-		bool told = of->n > 0 && of->status == VERDICT_UNKNOWN;
+		bool told = false;
 
-		/* missing GPUs alone explain why it could measure nothing */
+		/* a failure or missing GPUs explain that nothing was measured */
 		verdict_foreach(of, f) {
-			told = told && strcmp(f->code, "gpu_missing") == 0;
+			told = told || f->fail ||
+			       strcmp(f->code, "gpu_missing") == 0;
 		}
+		told = told && verdict_measured(of) == 0;
 		if (row->outcome == OUTCOME_ERROR && !told) {
 			struct finding *f = finding_add(
 				v, part_of_kind(PART_CONFIG), row->code);

@@ -399,9 +399,28 @@ static void add_dropped(const struct run *run, const struct sweep *s,
 			struct verdict *v)
 {
 	const struct run_file file = run_file(run->json);
+	const char *detail = "";
+	struct gone_list gone;
+	struct part p;
 	size_t n, i = 0;
 	int at = -1;
 
+	/* why an agent never came is known of its node */
+	v->failed |= gone_find(run, &gone) < 0;
+	for (size_t k = 0; k < gone.n; k++) {
+		const struct gone *g = &gone.list[k];
+
+		if (g->part.kind == PART_NODE &&
+		    gone_code(g->code)->unstarted) {
+			finding_say(add(v, &g->part, true, g->code,
+					rows_of(s->rows, s->n, "rank_absent",
+						&detail)),
+				    "Node %s %s (%s)",
+				    run->nodes[g->part.node].name,
+				    gone_code(g->says)->text, g->detail);
+		}
+	}
+	gone_release(&gone);
 	for (; i < json_array_size(file.dropped); i += n) {
 		struct run_entry d = run_entry(file.dropped, i);
 		const char *node = d.node;
@@ -413,6 +432,10 @@ static void add_dropped(const struct run *run, const struct sweep *s,
 				   node) == 0; n++) {
 		}
 		at = run_find_node(run, d.node, at);
+		p = part_at(PART_NODE, at, -1);
+		if (at >= 0 && verdict_find(v, &p, NULL)) {
+			continue;
+		}
 		whole = n > 1 && at >= 0 && (size_t)run_entry(
 				file.nodes, (size_t)at).gpus == n;
 		for (size_t k = i; k < i + n && !(whole && seen); k++) {

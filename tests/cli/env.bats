@@ -287,6 +287,20 @@ lost()
 	grep -q '^FAIL  Node a1 never started' out
 	PATH=$PWD/bin:$PATH run_p memlock --ssh=a1,a2 --boot-timeout=1s -o limits
 	grep -q '^FAIL  memlock on 2 nodes: nothing was measured' out
+	for probe in ib allreduce "allreduce -G 8"; do
+		PATH=$PWD/bin:$PATH run_p $probe --ssh=a1,a2 \
+			--boot-timeout=1s -o "${probe// /}"
+		[ "$status" -eq 3 ]
+		grep -q '^FAIL  Node a1 never started (ssh: Could' out
+		grep -q 'The same is true of 1 more node: a2' out
+		grep -q 'do: .* ssh reaches it' out
+	done
+	# the step that measured nothing is not a second finding
+	PATH=$PWD/bin:$PATH run_p all --ssh=a1,a2 --boot-timeout=1s -o all
+	[ "$status" -eq 3 ]
+	absent '^WARN' out
+	grep -q '^FAIL  node a1 .*, node a2 ' out
+	absent 'and 1 more' out
 }
 
 @test "more ranks than a node can have are refused" {

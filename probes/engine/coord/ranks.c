@@ -446,7 +446,8 @@ static void write_node_facts(struct ranks *r, int node)
 	snprintf(text, sizeof(text), "%d", n->gpus);
 	run_log_fact(log, n->name, "node", "gpus_expected", text, "", "plan");
 	if (r->gpus_found[node] < 0) {
-		state = r->all[n->first_rank].code;
+		state = n->gpus > 0 ? r->all[n->first_rank].code :
+				      "agent_missing";
 	} else {
 		snprintf(text, sizeof(text), "%d", r->gpus_found[node]);
 		run_log_fact(log, n->name, "node", "gpus_found", text, "",
