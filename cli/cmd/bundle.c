@@ -16,6 +16,7 @@
 #include "cli/front/talk.h"
 #include "cli/run/probe_run.h"
 #include "lib/base/err.h"
+#include "lib/base/order.h"
 #include "lib/data/csv.h"
 #include "lib/data/json.h"
 #include "lib/data/bundle.h"
@@ -409,14 +410,12 @@ static int walk(struct bundle *b, const char *folder, int depth,
 	return rc;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct bundled *x = a, *y = b;
-
-	return x->kind != y->kind ? (x->kind < y->kind ? -1 : 1) :
-	       x->of != y->of	  ? (x->of < y->of ? -1 : 1) :
-				    strcmp(x->name, y->name);
-}
+static const struct order_key by_kind[] = {
+	ORDER_UP(struct bundled, kind),
+	ORDER_UP(struct bundled, of),
+	ORDER_UP(struct bundled, name),
+	ORDER_END
+};
 
 /* ---- names to replace ---------------------------------------------------- */
 
@@ -619,9 +618,7 @@ static int bundle_collect(struct bundle *b, bool share, struct err *e)
 	if (!b->accused || (share && redact_names(&b->hide) < 0)) {
 		return err_set(e, ENOMEM, "cannot collect '%s'", b->dir);
 	}
-	if (b->n_files > 0) {
-		qsort(b->files, b->n_files, sizeof(*b->files), compare);
-	}
+	order_sort(b->files, b->n_files, sizeof(*b->files), by_kind);
 	if (share) {
 		learn_names(b);
 	}

@@ -14,6 +14,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/net.h"
+#include "lib/base/order.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
@@ -153,12 +154,10 @@ const char *stacks_read(struct procs *p, int64_t deadline_ns)
 #define SOCKETS_MAX 4096	/* of a process */
 #define TABLE_MAX   (4 << 20)
 
-static int by_number(const void *a, const void *b)
-{
-	const unsigned long *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
+static const struct order_key by_number[] = {
+	ORDER_ITEM(ORDER_UINT64),
+	ORDER_END
+};
 
 /** The inodes of the sockets of @pid, sorted, up to SOCKETS_MAX; their number,
  *  0 where this may not be read. */
@@ -181,7 +180,7 @@ static size_t list_sockets(const char *root, int64_t pid, unsigned long *inodes)
 	if (dir) {
 		closedir(dir);
 	}
-	qsort(inodes, n, sizeof(*inodes), by_number);
+	order_sort(inodes, n, sizeof(*inodes), by_number);
 	return n;
 }
 
@@ -207,8 +206,8 @@ void proc_sockets(const char *root, int64_t pid, struct proc_look *l)
 			if (sscanf(line, " %*d: %*s %*s %x %x:%x %*s %*s %*u "
 				   "%*d %lu", &state, &unsent, &unread,
 				   &inode) == 4 && state != TCP_LISTEN &&
-			    bsearch(&inode, inodes, n, sizeof(inode),
-				    by_number)) {
+			    order_find(&inode, inodes, n, sizeof(inode),
+				       by_number)) {
 				l->unread_B += unread;
 				l->unsent_B += unsent;
 			}

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/order.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/json.h"
@@ -428,13 +429,11 @@ static void first_function(struct tree_hca *h, bool with_virtual)
 	}
 }
 
-static int by_order(const void *a, const void *b)
-{
-	const struct tree_hca *x = a, *y = b;
-
-	return x->order != y->order ? (x->order < y->order ? -1 : 1) :
-				      strverscmp(x->name, y->name);
-}
+static const struct order_key by_order[] = {
+	ORDER_UP(struct tree_hca, order),
+	ORDER_AS(struct tree_hca, name, ORDER_NAME),
+	ORDER_END
+};
 
 /** The Data Direct function of HCA @name, NULL if it has none. */
 static const char *data_direct(const json_t *facts, const char *name)
@@ -496,7 +495,7 @@ static size_t read_hcas(const char *root, const json_t *facts,
 		kept++;
 	}
 	json_decref(conf);
-	qsort(list, kept, sizeof(*list), by_order);
+	order_sort(list, kept, sizeof(*list), by_order);
 	return kept;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/order.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
@@ -398,10 +399,10 @@ static int write_answer(const char *dir, struct gpu_list *l,
 	return rc;
 }
 
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+static const struct order_key by_text[] = {
+	ORDER_ITEM(ORDER_TEXT),
+	ORDER_END
+};
 
 static int write_tree(const char *dir, const json_t *lines, struct err *e)
 {
@@ -417,7 +418,7 @@ static int write_tree(const char *dir, const json_t *lines, struct err *e)
 	json_object_foreach((json_t *)lines, path, line) {
 		all[i++] = json_string_value(line);
 	}
-	qsort(all, n, sizeof(*all), by_text);
+	order_sort(all, n, sizeof(*all), by_text);
 	for (i = 0; i < n; i++) {
 		str_addf(&text, "%s\n", all[i]);
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/order.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
@@ -595,14 +596,12 @@ static void take_names(struct affinity_work *w, int node, int *n_schemes)
 	}
 }
 
-static int entry_order(const void *a, const void *b)
-{
-	const struct entry *x = a, *y = b;
-
-	return x->scheme != y->scheme ? (x->scheme < y->scheme ? -1 : 1) :
-	       x->rare != y->rare ? x->rare - y->rare :
-				    strverscmp(x->name, y->name);
-}
+static const struct order_key entry_order[] = {
+	ORDER_UP(struct entry, scheme),
+	ORDER_UP(struct entry, rare),
+	ORDER_AS(struct entry, name, ORDER_NAME),
+	ORDER_END
+};
 
 static void number_node(struct affinity_work *w, int node)
 {
@@ -714,8 +713,8 @@ static int choose(struct affinity_work *w)
 		}
 		w->entries[i].rare = 2 * w->entries[i].n_nodes < nodes;
 	}
-	qsort(w->entries, (size_t)w->n_entries, sizeof(*w->entries),
-	      entry_order);
+	order_sort(w->entries, (size_t)w->n_entries, sizeof(*w->entries),
+		   entry_order);
 	for (int i = 0; i < l->n_nodes; i++) {
 		if (w->scheme[i] >= 0) {
 			number_node(w, i);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/order.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
@@ -340,15 +341,11 @@ static int add_each(struct plan *plan, const struct layout *l,
 }
 
 /** By round, then lower rank: equal only for the same pair. */
-static int listed_order(const void *x, const void *y)
-{
-	const struct task *p = x, *q = y;
-
-	if (p->round != q->round) {
-		return p->round < q->round ? -1 : 1;
-	}
-	return (p->a > q->a) - (p->a < q->a);
-}
+static const struct order_key listed_order[] = {
+	ORDER_UP(struct task, round),
+	ORDER_UP(struct task, a),
+	ORDER_END
+};
 
 /** The listed pairs, each of them once. */
 static int plan_list(struct plan *plan, const struct layout *l,
@@ -364,13 +361,13 @@ static int plan_list(struct plan *plan, const struct layout *l,
 		rc = err_set(e, ENOMEM, "no memory for a plan of %zu pairs",
 			     all.n);
 	}
-	if (rc == 0 && all.n > 0) {
-		qsort(all.tasks, all.n, sizeof(*all.tasks), listed_order);
+	if (rc == 0) {
+		order_sort(all.tasks, all.n, sizeof(*all.tasks), listed_order);
 	}
 	for (size_t i = 0; rc == 0 && i < all.n; i++) {
 		const struct task *x = &all.tasks[i];
 
-		if (i == 0 || listed_order(x - 1, x) != 0) {
+		if (i == 0 || order_compare(listed_order, x - 1, x) != 0) {
 			add_task(plan, x->round, x->a, x->b);
 		}
 	}
@@ -395,20 +392,18 @@ static uint64_t nodes_of(const struct layout *l, int a, int b)
 	return x < y ? x << 32 | y : y << 32 | x;
 }
 
-static int by_nodes(const void *x, const void *y)
-{
-	const uint64_t *p = x, *q = y;
-
-	return (*p > *q) - (*p < *q);
-}
+static const struct order_key by_nodes[] = {
+	ORDER_ITEM(ORDER_UINT64),
+	ORDER_END
+};
 
 static void take_pair(void *ctx, int a, int b)
 {
 	struct sampling *s = ctx;
 	uint64_t nodes = nodes_of(s->l, a, b);
 
-	if (s->met == NULL || !bsearch(&nodes, s->met, s->n_met,
-				       sizeof(*s->met), by_nodes)) {
+	if (s->met == NULL || !order_find(&nodes, s->met, s->n_met,
+					  sizeof(*s->met), by_nodes)) {
 		add_task(s->plan, s->round, a, b);
 	}
 }
@@ -436,7 +431,8 @@ static int plan_sample(struct plan *plan, const struct layout *l,
 						    plan->tasks[x].b);
 			}
 			if (room) {
-				qsort(s.met, s.n_met, sizeof(*s.met), by_nodes);
+				order_sort(s.met, s.n_met, sizeof(*s.met),
+					   by_nodes);
 			}
 		}
 		strata_pairs(&strata, i, take_pair, &s);

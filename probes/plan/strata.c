@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "lib/base/hash.h"
+#include "lib/base/order.h"
 #include "lib/data/record.h"
 #include "probes/plan/plan.h"
 
@@ -95,31 +96,21 @@ struct strata_place {
 
 /* ---- who sits where ---------------------------------------------------- */
 
-static int by_pool(const struct strata_place *p, const struct strata_place *q)
-{
-	return p->group != q->group ? (p->group > q->group) * 2 - 1
-				    : (p->part > q->part) - (p->part < q->part);
-}
+static const struct order_key by_pool[] = {
+	ORDER_UP(struct strata_place, group),
+	ORDER_UP(struct strata_place, part),
+	ORDER_END
+};
 
-static int by_seat(const void *x, const void *y)
-{
-	const struct strata_place *p = x, *q = y;
-	int order = by_pool(p, q);
-
-	if (order != 0) {
-		return order;
-	}
-	if (p->draw != q->draw) {
-		return p->draw < q->draw ? -1 : 1;
-	}
-	if (p->seat != q->seat) {
-		return p->seat < q->seat ? -1 : 1;
-	}
-	if (p->nic != q->nic) {
-		return p->nic < q->nic ? -1 : 1;
-	}
-	return (p->rank > q->rank) - (p->rank < q->rank);
-}
+static const struct order_key by_seat[] = {
+	ORDER_UP(struct strata_place, group),
+	ORDER_UP(struct strata_place, part),
+	ORDER_UP(struct strata_place, draw),
+	ORDER_UP(struct strata_place, seat),
+	ORDER_UP(struct strata_place, nic),
+	ORDER_UP(struct strata_place, rank),
+	ORDER_END
+};
 
 static int nic_at(const struct strata *s, const struct strata_pools *p, int i)
 {
@@ -167,7 +158,8 @@ static void take_places(const struct strata *s, struct strata_pools *p,
 			const struct strata_place *places)
 {
 	for (int i = 0; i < s->l->n_ranks; i++) {
-		bool other = i == 0 || by_pool(&places[i - 1], &places[i]) != 0;
+		bool other = i == 0 || order_compare(by_pool, &places[i - 1],
+						     &places[i]) != 0;
 
 		p->order[i] = places[i].rank;
 		if (other) {
@@ -246,7 +238,7 @@ static struct strata_pools *make_pools(const struct strata *s,
 		at->draw = hash_mix(seed, (uint64_t)stratum,
 				    (uint64_t)at->part, (uint64_t)at->seat);
 	}
-	qsort(places, n, sizeof(*places), by_seat);
+	order_sort(places, n, sizeof(*places), by_seat);
 	take_places(s, p, places);
 	count_rounds(s, stratum, p);
 free_places:

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/base/order.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "report/base/grow.h"
@@ -106,13 +107,11 @@ void works_line(struct works *w, const char *line, size_t len, int rank)
 	}
 }
 
-static int by_group_and_rank(const void *a, const void *b)
-{
-	const struct work *x = a, *y = b;
-	int groups = strcmp(x->group, y->group);
-
-	return groups ? groups : (x->rank > y->rank) - (x->rank < y->rank);
-}
+static const struct order_key by_group_and_rank[] = {
+	ORDER_UP(struct work, group),
+	ORDER_UP(struct work, rank),
+	ORDER_END
+};
 
 static void works_add_rank(struct str *list, size_t *n, int rank)
 {
@@ -161,9 +160,7 @@ static void release_verdict(struct works_verdict *v)
 void works_judge(struct works *w, struct works_verdict *v)
 {
 	*v = (struct works_verdict){ 0 };
-	if (w->n > 0) {
-		qsort(w->list, w->n, sizeof(*w->list), by_group_and_rank);
-	}
+	order_sort(w->list, w->n, sizeof(*w->list), by_group_and_rank);
 	for (size_t i = 0, end; i < w->n; i = end) {
 		struct works_verdict one = { 0 };
 

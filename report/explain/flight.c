@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/order.h"
 #include "lib/base/stats.h"
 #include "lib/data/json.h"
 #include "report/base/grow.h"
@@ -361,20 +362,16 @@ struct stop {
 				 * NONE */
 };
 
-static int by_rank(const void *a, const void *b)
-{
-	const struct dump *x = a, *y = b;
-
-	return (x->rank > y->rank) - (x->rank < y->rank);
-}
+static const struct order_key by_rank[] = {
+	ORDER_UP(struct dump, rank),
+	ORDER_END
+};
 
 static struct dump *dump_of(const struct flight *f, int64_t rank)
 {
 	const struct dump like = { .rank = (int)rank };
 
-	return f->n == 0 ? NULL :
-			   bsearch(&like, f->dumps, f->n, sizeof(like),
-				   by_rank);
+	return order_find(&like, f->dumps, f->n, sizeof(like), by_rank);
 }
 
 static void add_rank(struct rank_list *to, int64_t rank)
@@ -698,19 +695,13 @@ static bool add_chain(const struct flight *f, const struct dump *d,
 #define LATE_LEAST 10
 #define LATE_MOST  0.5
 
-static int by_collective(const void *a, const void *b)
-{
-	const struct timing *x = a, *y = b;
-
-	if (x->comm != y->comm || x->coll != y->coll) {
-		return x->comm != y->comm ? (x->comm > y->comm ? 1 : -1) :
-					    (x->coll > y->coll ? 1 : -1);
-	}
-	if (x->number != y->number) {
-		return x->number > y->number ? 1 : -1;
-	}
-	return (x->us > y->us) - (x->us < y->us);
-}
+static const struct order_key by_collective[] = {
+	ORDER_UP(struct timing, comm),
+	ORDER_UP(struct timing, coll),
+	ORDER_UP(struct timing, number),
+	ORDER_UP(struct timing, us),
+	ORDER_END
+};
 
 /** The timings of a communicator. */
 struct timed {
@@ -768,10 +759,8 @@ static void judge_timings(struct flight *f, struct str *out)
 {
 	struct timed *c = calloc(1, sizeof(*c));
 
-	if (f->n_timings > 0) {
-		qsort(f->timings, f->n_timings, sizeof(*f->timings),
-		      by_collective);
-	}
+	order_sort(f->timings, f->n_timings, sizeof(*f->timings),
+		   by_collective);
 	for (size_t i = 0, end; c && i < f->n_timings; i = end) {
 		const struct timing *t = &f->timings[i];
 
@@ -803,7 +792,7 @@ void flight_judge(struct flight *f, struct str *out)
 	if (f->n == 0) {
 		return;
 	}
-	qsort(f->dumps, f->n, sizeof(*f->dumps), by_rank);
+	order_sort(f->dumps, f->n, sizeof(*f->dumps), by_rank);
 	for (size_t i = 0; i < f->n; i++) {
 		struct dump *d = &f->dumps[i];
 		struct stop s = { .call = d->stuck, .odd = NONE, .last = NONE };

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "lib/base/hash.h"
+#include "lib/base/order.h"
 #include "lib/base/stats.h"
 #include "report/base/grow.h"
 
@@ -284,13 +285,11 @@ static int by_weight(const void *a, const void *b)
 	       p->setup < q->setup ? -1 : p->setup > q->setup;
 }
 
-static int by_fails(const void *a, const void *b)
-{
-	const struct history_node *p = a, *q = b;
-
-	return p->fails != q->fails ? (p->fails > q->fails ? -1 : 1) :
-				      strverscmp(p->name, q->name);
-}
+static const struct order_key by_fails[] = {
+	ORDER_DOWN(struct history_node, fails),
+	ORDER_AS(struct history_node, name, ORDER_NAME),
+	ORDER_END
+};
 
 /* The last step of it: what the points of each part and node come to, and
  * their order.  0, or -1 without memory. */
@@ -330,9 +329,7 @@ static int history_judge(struct history *h)
 	if (h->n_parts > 0) {
 		qsort(h->parts, h->n_parts, sizeof(*h->parts), by_weight);
 	}
-	if (h->n_nodes > 0) {
-		qsort(h->nodes, h->n_nodes, sizeof(*h->nodes), by_fails);
-	}
+	order_sort(h->nodes, h->n_nodes, sizeof(*h->nodes), by_fails);
 	return rc;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/order.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/csv.h"
@@ -536,17 +537,13 @@ static void read_name(const char *dir, const char *name, struct store_runs *r)
 	}
 }
 
-/** Runs by time; entries of one run by its end, which a resumed run has again,
- *  then as they were read. */
-static int by_time(const void *a, const void *b)
-{
-	const struct summary *p = a, *q = b;
-	int order = strcmp(p->started_utc, q->started_utc);
-
-	order = order ? order : strcmp(p->id, q->id);
-	order = order ? order : strcmp(p->ended_utc, q->ended_utc);
-	return order ? order : p->place < q->place ? -1 : p->place > q->place;
-}
+static const struct order_key by_time[] = {
+	ORDER_UP(struct summary, started_utc),
+	ORDER_UP(struct summary, id),
+	ORDER_UP(struct summary, ended_utc),
+	ORDER_UP(struct summary, place),
+	ORDER_END
+};
 
 void store_release(struct store_runs *r)
 {
@@ -727,9 +724,7 @@ int store_read(const char *dir, size_t last, bool drills, struct store_runs *r,
 	const size_t all = r->n;
 	size_t first;
 
-	if (all > 0) {
-		qsort(r->runs, all, sizeof(*r->runs), by_time);
-	}
+	order_sort(r->runs, all, sizeof(*r->runs), by_time);
 	/* keep the last entry of each run, and the runs that count */
 	r->n = 0;
 	for (size_t i = 0; i < all; i++) {
@@ -766,8 +761,6 @@ int store_read_old(const char *dir, struct store_runs *r, struct err *e)
 {
 	const int rc = read_all(dir, true, r, e);
 
-	if (r->n > 0) {
-		qsort(r->runs, r->n, sizeof(*r->runs), by_time);
-	}
+	order_sort(r->runs, r->n, sizeof(*r->runs), by_time);
 	return rc;
 }

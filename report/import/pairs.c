@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/order.h"
 #include "lib/base/units.h"
 #include "report/base/grow.h"
 
@@ -151,23 +152,16 @@ int import_pair_log(struct import *x, FILE *f, struct err *e)
 		       0 : err_set(e, ENOMEM, "not enough memory for the logs");
 }
 
-static int compare(int64_t a, int64_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
 /** By pair, the newest job last because an old log does not decide; the files
  *  of a job in an order that does not depend on that of their names. */
-static int by_file(const void *a, const void *b)
-{
-	const struct pair_log *x = a, *y = b;
-	int rc = compare(x->of.src, y->of.src);
-
-	rc = rc ? rc : compare(x->of.dst, y->of.dst);
-	rc = rc ? rc : compare(x->of.job, y->of.job);
-	rc = rc ? rc : compare(x->of.is_err, y->of.is_err);
-	return rc ? rc : strcmp(x->message.line, y->message.line);
-}
+static const struct order_key by_file[] = {
+	ORDER_UP(struct pair_log, of.src),
+	ORDER_UP(struct pair_log, of.dst),
+	ORDER_UP(struct pair_log, of.job),
+	ORDER_UP(struct pair_log, of.is_err),
+	ORDER_UP(struct pair_log, message.line),
+	ORDER_END
+};
 
 /** @l learns what @other, an earlier file of the same job, says. */
 static void merge(struct pair_log *l, const struct pair_log *other)
@@ -263,7 +257,7 @@ int import_end(struct import *x, struct err *e)
 		import_note(x, "the jobs ran on different nodes: nodes have the "
 			    "names of the newest job");
 	}
-	qsort(p->logs, p->n, sizeof(*p->logs), by_file);
+	order_sort(p->logs, p->n, sizeof(*p->logs), by_file);
 	for (size_t i = 0; i < p->n; i++) {
 		struct pair_log *l = &p->logs[i];
 		struct pair_log *next = i + 1 < p->n ? l + 1 : NULL;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/order.h"
 #include "lib/base/stats.h"
 #include "lib/spec/spec.h"
 
@@ -217,27 +218,19 @@ struct fec_port {
 	double scale;			/* logarithm of the bits */
 };
 
-/** Order facts by what they are about. */
-static int by_scope(const void *a, const void *b)
-{
-	const struct fact_row *x = *(const struct fact_row *const *)a;
-	const struct fact_row *y = *(const struct fact_row *const *)b;
-	const int order = strcmp(x->node, y->node);
+static const struct order_key by_scope[] = {
+	ORDER_ITEM(ORDER_POINTEE),
+	ORDER_UP(struct fact_row, node),
+	ORDER_UP(struct fact_row, scope),
+	ORDER_END
+};
 
-	return order ? order : strcmp(x->scope, y->scope);
-}
-
-/** Order ports by board, FEC and rate: with RS, a rate from 200 Gb/s has
- *  another code and modulation. */
-static int by_like(const void *a, const void *b)
-{
-	const struct fec_port *x = a, *y = b;
-	int order = strcmp(x->board, y->board);
-
-	order = order ? order : strcmp(x->fec, y->fec);
-	return order ? order : (x->rate_Gb_s > y->rate_Gb_s) -
-			       (x->rate_Gb_s < y->rate_Gb_s);
-}
+static const struct order_key by_like[] = {
+	ORDER_UP(struct fec_port, board),
+	ORDER_UP(struct fec_port, fec),
+	ORDER_UP(struct fec_port, rate_Gb_s),
+	ORDER_END
+};
 
 static void add_quality(const struct run *run, const struct fec_port *port,
 			double usual, size_t n, struct verdict *v)
@@ -300,7 +293,8 @@ static size_t read_ports(const struct fact_row *const *facts, size_t n,
 		const struct fact_row *f = facts[i];
 		struct fec_port *p = &ports[k];
 
-		if (i == 0 || by_scope(&facts[i - 1], &facts[i]) != 0) {
+		if (i == 0 ||
+		    order_compare(by_scope, &facts[i - 1], &facts[i]) != 0) {
 			*p = (struct fec_port){ .of = f, .board = "",
 						.fec = "" };
 		}
@@ -315,7 +309,8 @@ static size_t read_ports(const struct fact_row *const *facts, size_t n,
 		}
 		p->scale = log10(1 + fmax(0, p->bits));
 		/* the last fact of a port */
-		k += (i + 1 == n || by_scope(&facts[i], &facts[i + 1]) != 0) &&
+		k += (i + 1 == n ||
+		      order_compare(by_scope, &facts[i], &facts[i + 1]) != 0) &&
 		     (p->fec[0] || p->bits > 0);
 	}
 	return k;
@@ -341,12 +336,13 @@ static void quality_findings(const struct run *run, struct verdict *v)
 	scratch = calloc(n + 1, sizeof(*scratch));
 	v->failed |= !facts || !ports || !scratch;
 	if (n > 0 && ports && scratch) {
-		qsort(facts, n, sizeof(*facts), by_scope);
+		order_sort(facts, n, sizeof(*facts), by_scope);
 		k = read_ports(facts, n, ports);
-		qsort(ports, k, sizeof(*ports), by_like);
+		order_sort(ports, k, sizeof(*ports), by_like);
 	}
 	for (size_t from = 0, i = 1; i <= k; i++) {
-		if (i == k || by_like(&ports[from], &ports[i]) != 0) {
+		if (i == k ||
+		    order_compare(by_like, &ports[from], &ports[i]) != 0) {
 			judge_like(run, &ports[from], i - from, scratch, v);
 			from = i;
 		}

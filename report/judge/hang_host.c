@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/order.h"
 #include "lib/base/units.h"
 #include "report/judge/findings.h"
 #include "report/judge/hang.h"
@@ -215,24 +216,22 @@ static void compare(struct hang *h, struct comm *c)
 
 /* ---- rows to seats ------------------------------------------------------- */
 
-static int by_process(const void *a, const void *b)
-{
-	const struct seat *s = *(const struct seat *const *)a;
-	const struct seat *t = *(const struct seat *const *)b;
-	int c = strcmp(s->row->node, t->row->node);
+static const struct order_key by_process[] = {
+	ORDER_ITEM(ORDER_POINTEE),
+	ORDER_AS(struct seat, row, ORDER_POINTEE),
+	ORDER_UP(struct hang_row, node),
+	ORDER_UP(struct hang_row, pid),
+	ORDER_ITEM(ORDER_PLACE),
+	ORDER_END
+};
 
-	c = c ? c : (s->row->pid > t->row->pid) - (s->row->pid < t->row->pid);
-	return c ? c : (s > t) - (s < t);
-}
-
-static int by_comm(const void *a, const void *b)
-{
-	const struct seat *s = *(const struct seat *const *)a;
-	const struct seat *t = *(const struct seat *const *)b;
-	int c = strcmp(s->row->comm, t->row->comm);
-
-	return c ? c : (s > t) - (s < t);
-}
+static const struct order_key by_comm[] = {
+	ORDER_ITEM(ORDER_POINTEE),
+	ORDER_AS(struct seat, row, ORDER_POINTEE),
+	ORDER_UP(struct hang_row, comm),
+	ORDER_ITEM(ORDER_PLACE),
+	ORDER_END
+};
 
 bool hang_seats_make(struct hang *h)
 {
@@ -254,7 +253,7 @@ bool hang_seats_make(struct hang *h)
 		s->total_then = read_calls(h, s->row->calls, s->then);
 		s->total = read_calls(h, s->row->calls_later, s->now);
 	}
-	qsort(order, n, sizeof(struct seat *), by_process);
+	order_sort(order, n, sizeof(struct seat *), by_process);
 	for (size_t i = 0; i < n; i++) {
 		const struct seat *before = i > 0 ? order[i - 1] : NULL;
 
@@ -264,7 +263,7 @@ bool hang_seats_make(struct hang *h)
 					       order[i]->row->node) == 0 ?
 				before->process : (size_t)(order[i] - h->seats);
 	}
-	qsort(order, n, sizeof(struct seat *), by_comm);
+	order_sort(order, n, sizeof(struct seat *), by_comm);
 	for (size_t i = 0; i < n; i++) {
 		struct seat *s = order[i];
 
@@ -401,14 +400,12 @@ static bool find_ends(struct hang *h, double (*of)(const struct hang_row *r),
 
 /* ---- GPUs of processes -------------------------------------------------- */
 
-static int by_gpu(const void *a, const void *b)
-{
-	const struct hang_row *r = *(const struct hang_row *const *)a;
-	const struct hang_row *t = *(const struct hang_row *const *)b;
-	int c = strcmp(r->node, t->node);
-
-	return c ? c : (r->gpu > t->gpu) - (r->gpu < t->gpu);
-}
+static const struct order_key by_gpu[] = {
+	ORDER_ITEM(ORDER_POINTEE),
+	ORDER_UP(struct hang_row, node),
+	ORDER_UP(struct hang_row, gpu),
+	ORDER_END
+};
 
 /** Returns true if each process has a GPU of its own. */
 static bool own_gpus(struct hang *h)
@@ -423,11 +420,9 @@ static bool own_gpus(struct hang *h)
 			list[n++] = h->seats[i].row;
 		}
 	}
-	if (list) {
-		qsort(list, n, sizeof(*list), by_gpu);
-	}
+	order_sort(list, n, sizeof(*list), by_gpu);
 	for (size_t i = 1; i < n; i++) {
-		own = own && by_gpu(&list[i - 1], &list[i]) != 0;
+		own = own && order_compare(by_gpu, &list[i - 1], &list[i]) != 0;
 	}
 	free(list);
 	return own;

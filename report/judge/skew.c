@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/order.h"
 #include "lib/data/hosts.h"
 #include "report/base/grow.h"
 #include "report/judge/findings.h"
@@ -428,21 +429,13 @@ static int hear(struct skew_work *w)
 	return 0;
 }
 
-static int compare_said(const void *a, const void *b)
-{
-	const struct skew_said *x = a, *y = b;
-	int kind;
-
-	if (x->fact != y->fact) {
-		return x->fact < y->fact ? -1 : 1;
-	}
-	kind = strcmp(x->kind, y->kind);
-	if (kind) {
-		return kind;
-	}
-	return x->node != y->node ? (x->node < y->node ? -1 : 1) :
-				    strcmp(x->value, y->value);
-}
+static const struct order_key by_fact[] = {
+	ORDER_AS(struct skew_said, fact, ORDER_ADDRESS),
+	ORDER_UP(struct skew_said, kind),
+	ORDER_UP(struct skew_said, node),
+	ORDER_UP(struct skew_said, value),
+	ORDER_END
+};
 
 /* ---- differences --------------------------------------------------------- */
 
@@ -608,8 +601,8 @@ static int skew_find(struct skew_work *w)
 		}
 	}
 	rc = hear(w);
-	if (rc == 0 && w->n_said > 0) {
-		qsort(w->said, w->n_said, sizeof(*w->said), compare_said);
+	if (rc == 0) {
+		order_sort(w->said, w->n_said, sizeof(*w->said), by_fact);
 	}
 	for (size_t i = 1; rc == 0 && i <= w->n_said; i++) {
 		const struct skew_said *a = &w->said[from];

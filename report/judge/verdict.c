@@ -8,6 +8,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/limit.h"
+#include "lib/base/order.h"
 #include "lib/base/str.h"
 #include "report/judge/diagnose.h"
 #include "report/judge/findings.h"
@@ -532,20 +533,18 @@ const char *verdict_status_name(enum verdict_status s)
 
 /* ---- status and exit code ------------------------------------------------ */
 
-/** Fails first, then what explains more, then the order of the kinds. */
-static int finding_compare(const void *a, const void *b)
-{
-	const struct finding *x = a, *y = b;
-	int parts = part_compare(&x->part, &y->part);
-
-	if (x->fail != y->fail) {
-		return x->fail ? -1 : 1;
-	}
-	if (x->explained != y->explained) {
-		return x->explained > y->explained ? -1 : 1;
-	}
-	return parts ? parts : strcmp(x->code, y->code);
-}
+static const struct order_key by_weight[] = {
+	ORDER_DOWN(struct finding, fail),
+	ORDER_DOWN(struct finding, explained),
+	ORDER_UP(struct finding, part.kind),
+	ORDER_UP(struct finding, part.node),
+	ORDER_UP(struct finding, part.index),
+	ORDER_UP(struct finding, part.peer_node),
+	ORDER_UP(struct finding, part.peer_index),
+	ORDER_UP(struct finding, part.direction),
+	ORDER_UP(struct finding, code),
+	ORDER_END
+};
 
 static enum verdict_status status_of(const struct run *run,
 				     const struct verdict *v)
@@ -602,10 +601,7 @@ int verdict_close(const struct run *run, struct verdict *v)
 		}
 	}
 	drain_weigh(run, v);
-	if (v->n > 0) {
-		qsort(v->findings, v->n, sizeof(*v->findings),
-		      finding_compare);
-	}
+	order_sort(v->findings, v->n, sizeof(*v->findings), by_weight);
 	retest_weigh(run, v);
 	v->status = status_of(run, v);
 	v->exclude = calloc((size_t)run->n_nodes + 1, sizeof(*v->exclude));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/order.h"
 #include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "lib/data/record_rows.h"
@@ -280,13 +281,11 @@ struct ping_run_place {
 	int rank;
 };
 
-static int place_compare(const void *a, const void *b)
-{
-	const struct ping_run_place *x = a, *y = b;
-	int order = strcmp(x->ip, y->ip);
-
-	return order ? order : strcmp(x->node, y->node);
-}
+static const struct order_key place_order[] = {
+	ORDER_UP(struct ping_run_place, ip),
+	ORDER_UP(struct ping_run_place, node),
+	ORDER_END
+};
 
 /** @places are those of all ranks, sorted. */
 static int find_rank(const struct run *run, const struct ping_run_place *places,
@@ -294,8 +293,8 @@ static int find_rank(const struct run *run, const struct ping_run_place *places,
 {
 	const struct ping_run_place key = { .node = node, .ip = ip };
 	const struct ping_run_place *found =
-		bsearch(&key, places, (size_t)run->n_ranks, sizeof(key),
-			place_compare);
+		order_find(&key, places, (size_t)run->n_ranks, sizeof(key),
+			   place_order);
 
 	return found ? found->rank : -1;
 }
@@ -512,7 +511,8 @@ static int begin(const struct run_rows *rows, struct err *e)
 			.ip = mesh_end(run, r)->ip, .rank = r,
 		};
 	}
-	qsort(places, (size_t)run->n_ranks, sizeof(*places), place_compare);
+	order_sort(places, (size_t)run->n_ranks, sizeof(*places),
+		   place_order);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/order.h"
 #include "lib/data/cells.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
@@ -68,11 +69,10 @@ static int run_read_notes(const char *dir, struct run *run)
 
 /* The user's list of switches, for the nodes and ports of a run. */
 
-static int guid_order(const void *a, const void *b)
-{
-	return strcmp(((const struct fact_row *)a)->value,
-		      ((const struct fact_row *)b)->value);
-}
+static const struct order_key guid_order[] = {
+	ORDER_UP(struct fact_row, value),
+	ORDER_END
+};
 
 struct guids {
 	struct run *run;
@@ -99,8 +99,8 @@ static int take_link(void *user, const struct switch_link *link)
 	struct fact_row row = { .source = RUN_SWITCHES }, *found;
 
 	STR_COPY(row.value, link->guid);
-	found = link->guid[0] ? bsearch(&row, g->list, g->n, sizeof(row),
-					guid_order) : NULL;
+	found = link->guid[0] ? order_find(&row, g->list, g->n, sizeof(row),
+					   guid_order) : NULL;
 	if (found) {
 		STR_COPY(row.node, found->node);
 		STR_COPY(row.scope, found->scope);
@@ -148,7 +148,7 @@ static int run_read_switches(const char *dir, struct run *run)
 		}
 	}
 	if (g.list) {
-		qsort(g.list, g.n, sizeof(*g.list), guid_order);
+		order_sort(g.list, g.n, sizeof(*g.list), guid_order);
 		rc = switches_parse(text, len, take_link, &g) < 0 ? -1 : 0;
 	}
 	free(g.list);

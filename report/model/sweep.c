@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "lib/base/input.h"
+#include "lib/base/order.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/rundir.h"
@@ -422,14 +423,12 @@ static int take_size(const struct run_rows *rows, const void *data)
 	return grow_add(&t->list, &t->n, &one, sizeof(one)) ? 0 : -1;
 }
 
-static int by_path_size(const void *a, const void *b)
-{
-	const struct size_test *x = a, *y = b;
-
-	return x->path != y->path	  ? (x->path > y->path) * 2 - 1 :
-	       x->size_B != y->size_B ? (x->size_B > y->size_B) * 2 - 1 :
-	       (x->bw_GB_s > y->bw_GB_s) - (x->bw_GB_s < y->bw_GB_s);
-}
+static const struct order_key by_path_size[] = {
+	ORDER_UP(struct size_test, path),
+	ORDER_UP(struct size_test, size_B),
+	ORDER_UP(struct size_test, bw_GB_s),
+	ORDER_END
+};
 
 int sweep_of_pairs(const struct run *run, struct sweep *s, struct err *e)
 {
@@ -443,7 +442,7 @@ int sweep_of_pairs(const struct run *run, struct sweep *s, struct err *e)
 		return 0;
 	}
 	rc = run_take_results(run->dir, &rows, e);
-	qsort(t.list, t.n, sizeof(*t.list), by_path_size);
+	order_sort(t.list, t.n, sizeof(*t.list), by_path_size);
 	for (size_t i = 0, n; rc == 0 && i < t.n; i += n) {
 		const struct size_test *first = &t.list[i];
 		struct collective_row row;
@@ -600,21 +599,13 @@ static void name_curve(const struct sweep *s, struct curve *c)
 	str_release(&name);
 }
 
-static int by_size(const void *a, const void *b)
-{
-	const struct collective_row *x =
-		*(const struct collective_row *const *)a;
-	const struct collective_row *y =
-		*(const struct collective_row *const *)b;
-
-	if (x->size_B != y->size_B) {
-		return x->size_B < y->size_B ? -1 : 1;
-	}
-	if (x->inplace != y->inplace) {
-		return x->inplace < y->inplace ? -1 : 1;
-	}
-	return x < y ? -1 : x > y;
-}
+static const struct order_key by_size[] = {
+	ORDER_ITEM(ORDER_POINTEE),
+	ORDER_UP(struct collective_row, size_B),
+	ORDER_UP(struct collective_row, inplace),
+	ORDER_ITEM(ORDER_PLACE),
+	ORDER_END
+};
 
 int sweep_group(struct sweep *s)
 {
@@ -627,8 +618,8 @@ int sweep_group(struct sweep *s)
 		}
 	}
 	for (size_t i = 0; i < s->n_curves; i++) {
-		qsort(s->curves[i].rows, s->curves[i].n,
-		      sizeof(*s->curves[i].rows), by_size);
+		order_sort(s->curves[i].rows, s->curves[i].n,
+			   sizeof(*s->curves[i].rows), by_size);
 		name_curve(s, &s->curves[i]);
 	}
 	return 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/order.h"
 #include "lib/data/hosts.h"
 #include "report/judge/memlock_verdict.h"
 
@@ -74,15 +75,11 @@ static struct judged_memlock_line take_context(const struct memlock_rows *run,
 }
 
 /** As the limit is handed on; on equal contexts as they came. */
-static int by_context(const void *a, const void *b)
-{
-	const struct judged_memlock_line *x = a, *y = b;
-
-	if (x->context != y->context) {
-		return (int)x->context - (int)y->context;
-	}
-	return x->soft < y->soft ? -1 : x->soft > y->soft;
-}
+static const struct order_key by_context[] = {
+	ORDER_UP(struct judged_memlock_line, context),
+	ORDER_AS(struct judged_memlock_line, soft, ORDER_ADDRESS),
+	ORDER_END
+};
 
 /** Add the @n @lines, those that are the same on several nodes as one. */
 static void add_lines(struct judged_memlock_line *lines, size_t n,
@@ -195,7 +192,7 @@ static void tables(const struct judged *j, struct tables *to)
 		}
 	}
 	if (n > 0) {
-		qsort(lines, n, sizeof(*lines), by_context);
+		order_sort(lines, n, sizeof(*lines), by_context);
 		add_lines(lines, n, names, t);
 	}
 	t->text.failed |= !lines || !names;
