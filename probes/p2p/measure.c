@@ -5,119 +5,184 @@
  */
 #include "probes/p2p/measure.h"
 
-#include "probes/transport/xport.h"
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "lib/base/clock.h"
 
 #define SPOIL_BYTES 64
+#define POLL_SPINS  2000	/* then sleep between looks */
 
-/** One direction at work. */
-struct direction {
-	const struct p2p_way *way;
-	struct xport_link *l;
-	struct gpu *gpu;
-	const struct xport_cell *c;
-	int64_t deadline_ns;
-	struct xport_result *r;
-};
+/* ---- one end of a pair of GPUs ------------------------------------------- */
 
-static int fill(const struct direction *d, enum gpu_buffer b, uint64_t bytes)
+static struct xport_link *link_of(struct p2p_end *end)
 {
-	return d->way->cuda(d->l, gpu_fill(d->gpu, b, bytes,
-					   d->c->pattern_seed, b == GPU_RECV,
-					   d->deadline_ns));
+	return (struct xport_link *)end;
+}
+
+void p2p_begin(struct p2p_end *end, int64_t deadline_ns,
+	       struct xport_result *r)
+{
+	end->began_ns = clock_now_ns();
+	end->deadline_ns = deadline_ns;
+	end->r = r;
+}
+
+void p2p_doing(struct p2p_end *end, const char *doing)
+{
+	end->doing = doing;
+	worker_step(end->worker, "%s with rank %d", doing, end->peer);
+}
+
+int p2p_fail(struct p2p_end *end, enum outcome outcome, const char *code,
+	     const char *fmt, ...)
+{
+	char text[sizeof(end->r->detail)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	xport_fail(end->r, outcome, code, "%s", text);
+	end->way->failed(link_of(end));
+	return -1;
+}
+
+int p2p_cuda(struct p2p_end *end, CUresult rc)
+{
+	struct gpu_trouble t;
+
+	if (rc == CUDA_SUCCESS) {
+		return 0;
+	}
+	if (rc == CUDA_ERROR_NOT_READY) {
+		return p2p_fail(end, OUTCOME_TIMEOUT, "cuda_timeout",
+				"%s: the GPU did not respond in time",
+				end->doing);
+	}
+	gpu_trouble(end->gpu, rc, &t);
+	return p2p_fail(end, OUTCOME_ERROR, t.code, "%s: %s", end->doing,
+			t.text);
+}
+
+int p2p_stamp(struct p2p_end *end, int i)
+{
+	struct gpu *g = end->gpu;
+
+	return p2p_cuda(end, g->cu->event_record(g->stamps[i], g->stream));
+}
+
+int p2p_pause(struct p2p_end *end, unsigned looks)
+{
+	if (looks < POLL_SPINS) {
+		return 0;
+	}
+	clock_sleep(P2P_POLL_NS);
+	if (!worker_cancelled(end->worker)) {
+		return 0;
+	}
+	end->r->echo = true;
+	return p2p_fail(end, OUTCOME_ERROR, "cancelled",
+			"%s: cancelled, rank %d failed", end->doing, end->peer);
+}
+
+/* ---- measure ------------------------------------------------------------- */
+
+static int fill(struct p2p_end *end, enum gpu_buffer b, uint64_t bytes)
+{
+	return p2p_cuda(end, gpu_fill(end->gpu, b, bytes, end->c->pattern_seed,
+				      b == GPU_RECV, end->deadline_ns));
 }
 
 /* Look at what the last transfer of a sample has left. */
-static int check(const struct direction *d)
+static int check(struct p2p_end *end)
 {
-	uint64_t size = d->c->size_bytes;
+	uint64_t size = end->c->size_bytes;
 
-	if (d->c->drill == XPORT_DRILL_CORRUPT &&
-	    fill(d, GPU_RECV, size < SPOIL_BYTES ? size : SPOIL_BYTES) < 0) {
+	if (end->c->drill == XPORT_DRILL_CORRUPT &&
+	    fill(end, GPU_RECV, size < SPOIL_BYTES ? size : SPOIL_BYTES) < 0) {
 		return -1;
 	}
-	return d->way->cuda(d->l, gpu_check(d->gpu, size, d->c->pattern_seed,
-					    d->deadline_ns));
+	return p2p_cuda(end, gpu_check(end->gpu, size, end->c->pattern_seed,
+				       end->deadline_ns));
 }
 
 /* One sample of @count transfers. */
-static int sample(const struct direction *d, int count, double one_s, double *s)
+static int sample(struct p2p_end *end, int count, double one_s, double *s)
 {
 	/* on the host it takes seconds: the first sample has to do */
-	bool checks = d->c->check && !d->c->sender &&
-		      (d->gpu->check != NULL || one_s <= 0);
+	bool checks = end->c->check && !end->c->sender &&
+		      (end->gpu->check != NULL || one_s <= 0);
 
-	if ((checks && fill(d, GPU_RECV, d->c->size_bytes) < 0) ||
-	    d->way->sample(d->l, d->c, count, one_s, s) < 0 ||
-	    (checks && check(d) < 0)) {
+	if ((checks && fill(end, GPU_RECV, end->c->size_bytes) < 0) ||
+	    end->way->sample(link_of(end), end->c, count, one_s, s) < 0 ||
+	    (checks && check(end) < 0)) {
 		return -1;
 	}
-	return d->way->agree != NULL ? d->way->agree(d->l, s) : 0;
+	return end->way->agree != NULL ? end->way->agree(link_of(end), s) : 0;
 }
 
-static int measure(const struct direction *d)
+static int measure(struct p2p_end *end)
 {
-	const struct xport_cell *c = d->c;
-	struct samples samples = { .sample_s = d->way->sample_s };
+	const struct xport_cell *c = end->c;
+	struct samples samples = { .sample_s = end->way->sample_s };
 	bool checks = c->check && !c->sender;
 	uint64_t wrong = 0;
 	double s;
 
-	if (d->way->reserve(d->l, c->size_bytes) < 0 ||
-	    (c->sender && fill(d, GPU_SEND, c->size_bytes) < 0) ||
-	    (checks && d->way->cuda(d->l, gpu_check_begin(d->gpu)) < 0)) {
+	if (end->way->reserve(link_of(end), c->size_bytes) < 0 ||
+	    (c->sender && fill(end, GPU_SEND, c->size_bytes) < 0) ||
+	    (checks && p2p_cuda(end, gpu_check_begin(end->gpu)) < 0)) {
 		return -1;
 	}
-	d->way->doing(d->l, "warm-up");
-	if (d->way->move(d->l, c, c->warmup) < 0 ||
-	    sample(d, 1, 0, &samples.one_s) < 0) {
+	p2p_doing(end, "warm-up");
+	if (end->way->move(link_of(end), c, c->warmup) < 0 ||
+	    sample(end, 1, 0, &samples.one_s) < 0) {
 		return -1;
 	}
-	d->way->doing(d->l, c->sender ? d->way->sending : d->way->receiving);
+	p2p_doing(end, c->sender ? end->way->sending : end->way->receiving);
 	while (!samples_enough(&samples, c)) {
 		int count = samples_batch(&samples, c);
 
-		if (sample(d, count, samples.one_s, &s) < 0) {
+		if (sample(end, count, samples.one_s, &s) < 0) {
 			return -1;
 		}
 		samples_add(&samples, c, count, s);
 	}
-	samples_result(&samples, d->r);
+	samples_result(&samples, end->r);
 	if (checks) {
-		if (d->way->cuda(d->l, gpu_check_end(d->gpu, &wrong,
-						     d->deadline_ns)) < 0) {
+		if (p2p_cuda(end, gpu_check_end(end->gpu, &wrong,
+						end->deadline_ns)) < 0) {
 			return -1;
 		}
-		d->r->wrong = (int64_t)wrong;
+		end->r->wrong = (int64_t)wrong;
 	}
-	return c->latency ? d->way->latency(d->l, c) : 0;
+	return c->latency ? end->way->latency(link_of(end), c) : 0;
 }
 
-bool p2p_measure(const struct p2p_way *way, struct xport_link *l,
-		 struct gpu *g, struct worker *w, const struct xport_cell *c,
-		 int64_t deadline_ns, struct xport_result *r)
+bool p2p_measure(struct p2p_end *end, const struct xport_cell *c)
 {
-	const struct direction d = {
-		.way = way, .l = l, .gpu = g, .c = c,
-		.deadline_ns = deadline_ns, .r = r,
-	};
+	struct xport_result *r = end->r;
 
-	if (xport_act_drill(w, c, deadline_ns, r)) {
+	end->c = c;
+	if (xport_act_drill(end->worker, c, end->deadline_ns, r)) {
 		if (c->drill == XPORT_DRILL_STAY_AWAY) {
-			r->outcome = way->away;
+			r->outcome = end->way->away;
 		}
+		end->dead = true;
 		return false;
 	}
-	if (measure(&d) < 0) {
-		return true;
+	if (measure(end) < 0) {
+		return !end->dead;
 	}
 	if (r->wrong != RECORD_NONE && r->wrong > 0) {
 		xport_fail(r, OUTCOME_CORRUPT, "data_corrupt",
 			   "%lld bytes arrived with a wrong value in %s of "
 			   "%llu",
-			   (long long)r->wrong, way->transfers,
+			   (long long)r->wrong, end->way->transfers,
 			   (unsigned long long)c->size_bytes);
 	} else {
 		r->outcome = OUTCOME_OK;
 	}
-	return true;
+	return !end->dead;
 }

@@ -92,16 +92,17 @@ static int sample(struct xport_link *l, const struct xport_cell *c, int count,
 	bool hold = count <= GPU_HOLD_MAX && !(c->sender && c->slow_factor < 1);
 
 	/* queue all of it, then let it go */
-	if ((hold && link_cuda(l, gpu_hold(g)) < 0) || link_meet(l) < 0 ||
-	    link_stamp(l, STAMP_START) < 0 ||
-	    transfer(l, c, count, one_s) < 0 || link_stamp(l, STAMP_STOP) < 0) {
+	if ((hold && p2p_cuda(&l->end, gpu_hold(g)) < 0) || link_meet(l) < 0 ||
+	    p2p_stamp(&l->end, STAMP_START) < 0 ||
+	    transfer(l, c, count, one_s) < 0 ||
+	    p2p_stamp(&l->end, STAMP_STOP) < 0) {
 		return -1;
 	}
 	gpu_release(g);
 	if (link_wait(l, STAMP_STOP) < 0) {
 		return -1;
 	}
-	return link_cuda(l, gpu_seconds(g, STAMP_START, STAMP_STOP, s));
+	return p2p_cuda(&l->end, gpu_seconds(g, STAMP_START, STAMP_STOP, s));
 }
 
 /* The seconds of the slower end. */
@@ -124,8 +125,8 @@ static int warm_up(struct xport_link *l, const struct xport_cell *c, int count)
 
 static int reserve(struct xport_link *l, uint64_t bytes)
 {
-	link_doing(l, "allocating buffers for");
-	return link_cuda(l, gpu_reserve(&l->x->gpu, bytes));
+	p2p_doing(&l->end, "allocating buffers for");
+	return p2p_cuda(&l->end, gpu_reserve(&l->x->gpu, bytes));
 }
 
 /* ---- latency ---------------------------------------------------------- */
@@ -137,11 +138,11 @@ static int queue_trips(struct xport_link *l, bool sender, int count)
 	CUdeviceptr back = gpu_word_at(&l->x->gpu, GPU_WORD_THEIRS);
 	int i;
 
-	if (link_cuda(l, gpu_hold(&l->x->gpu)) < 0 || link_meet(l) < 0) {
+	if (p2p_cuda(&l->end, gpu_hold(&l->x->gpu)) < 0 || link_meet(l) < 0) {
 		return -1;
 	}
 	for (i = 0; i < count; i++) {
-		if (link_stamp(l, i) < 0 ||
+		if (p2p_stamp(&l->end, i) < 0 ||
 		    link_move(l, sender ? there : back, sizeof(uint64_t),
 			      sender) < 0 ||
 		    link_move(l, sender ? back : there, sizeof(uint64_t),
@@ -149,7 +150,7 @@ static int queue_trips(struct xport_link *l, bool sender, int count)
 			return -1;
 		}
 	}
-	if (link_stamp(l, count) < 0) {
+	if (p2p_stamp(&l->end, count) < 0) {
 		return -1;
 	}
 	gpu_release(&l->x->gpu);
@@ -169,7 +170,7 @@ static int trips(struct xport_link *l, bool sender, int count, double *us)
 		for (i = 0; i < n; i++) {
 			double s;
 
-			if (link_cuda(l, gpu_seconds(&l->x->gpu, i, i + 1,
+			if (p2p_cuda(&l->end, gpu_seconds(&l->x->gpu, i, i + 1,
 						     &s)) < 0) {
 				return -1;
 			}
@@ -185,7 +186,7 @@ static int latency(struct xport_link *l, const struct xport_cell *c)
 	uint64_t mine, theirs;
 	int n;
 
-	link_doing(l, "latency");
+	p2p_doing(&l->end, "latency");
 	/* how many trips to take, the same at both ends */
 	if (trips(l, c->sender, TRIPS_FIRST, us) < 0) {
 		return -1;
@@ -202,12 +203,26 @@ static int latency(struct xport_link *l, const struct xport_cell *c)
 		return -1;
 	}
 	if (c->sender) {
-		l->r->lat_us = stats_median(us, (size_t)n) / c->slow_factor;
-		l->r->lat_p99_us = stats_percentile(us, (size_t)n, 99) /
+		l->end.r->lat_us = stats_median(us, (size_t)n) / c->slow_factor;
+		l->end.r->lat_p99_us = stats_percentile(us, (size_t)n, 99) /
 				   c->slow_factor;
 	}
 	return 0;
 }
+
+static const struct p2p_way by_nccl = {
+	.sending = "sending",
+	.receiving = "receiving",
+	.transfers = "transfers",
+	.sample_s = NCCL_SAMPLE_S,
+	.away = OUTCOME_TIMEOUT,
+	.failed = link_failed,
+	.reserve = reserve,
+	.move = warm_up,
+	.sample = sample,
+	.agree = agree,
+	.latency = latency,
+};
 
 /* run() of the transport: bandwidth, data, and the latency of 8 B when asked
  * for.  Both ends call it with the same cell but for sender and drill, and take
@@ -215,20 +230,6 @@ static int latency(struct xport_link *l, const struct xport_cell *c)
 static bool nccl_measure(struct xport_link *l, const struct xport_cell *c,
 			 int64_t deadline_ns, struct xport_result *r)
 {
-	static const struct p2p_way by_nccl = {
-		.sending = "sending",
-		.receiving = "receiving",
-		.transfers = "transfers",
-		.sample_s = NCCL_SAMPLE_S,
-		.away = OUTCOME_TIMEOUT,
-		.doing = link_doing,
-		.cuda = link_cuda,
-		.reserve = reserve,
-		.move = warm_up,
-		.sample = sample,
-		.agree = agree,
-		.latency = latency,
-	};
 	const struct link_way *way = c->sender ? &l->out : &l->in;
 	const char *on = getenv(NCCL_FAILOVER);
 	char *text = NULL;
@@ -237,10 +238,7 @@ static bool nccl_measure(struct xport_link *l, const struct xport_cell *c,
 	STR_COPY(r->path, way->path);
 	STR_COPY(r->nic, way->nic);
 	link_begin(l, deadline_ns, r);
-	if (!p2p_measure(&by_nccl, l, &l->x->gpu, l->x->self.worker, c,
-			 deadline_ns, r)) {
-		l->dead = true;
-	}
+	p2p_measure(&l->end, c);
 	if (r->outcome == OUTCOME_OK && on != NULL && strcmp(on, "0") != 0) {
 		text = nccl_log_since(&l->x->log, l->met_from, &len);
 	}
@@ -249,7 +247,7 @@ static bool nccl_measure(struct xport_link *l, const struct xport_cell *c,
 		STR_COPY(r->code, RECORD_FAILOVER);
 	}
 	free(text);
-	return !l->dead;
+	return !l->end.dead;
 }
 
 /* ---- nccl ---------------------------------------------------------------- */
@@ -503,10 +501,11 @@ static struct xport_link *nccl_begin(struct xport *x, const char *ticket,
 	if (l == NULL) {
 		return xport_short(r, ENOMEM, "no memory for a pair");
 	}
+	l->end = (struct p2p_end){ .way = &by_nccl, .gpu = &x->gpu,
+				   .worker = x->self.worker, .peer = peer };
 	l->x = x;
 	l->seat = seat;
 	l->me = seat.me == 0 ? 0 : 1;
-	l->peer = peer;
 	l->id = id;
 	l->log_from = nccl_log_end(&x->log);
 	link_begin(l, deadline_ns, r);

@@ -9,8 +9,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 
-#define POLL_SPINS	2000	/* then sleep between looks */
-#define POLL_SLEEP_NS	20000
 #define POLL_STATE	64	/* looks at the GPU for one at NCCL */
 #define CLOSE_NS	(1 * NS_PER_S)
 #define ABORT_DRAIN_NS	(2 * NS_PER_S)
@@ -21,16 +19,8 @@
 void link_begin(struct xport_link *l, int64_t deadline_ns,
 		struct xport_result *r)
 {
-	l->began_ns = clock_now_ns();
-	l->deadline_ns = deadline_ns;
-	l->r = r;
+	p2p_begin(&l->end, deadline_ns, r);
 	l->x->self.worker->note->log_from = l->log_from;
-}
-
-void link_doing(struct xport_link *l, const char *doing)
-{
-	l->doing = doing;
-	worker_step(l->x->self.worker, "%s with rank %d", doing, l->peer);
 }
 
 /* ---- going wrong ------------------------------------------------------ */
@@ -40,13 +30,13 @@ static void abandon(struct xport_link *l)
 {
 	struct xport *x = l->x;
 
-	l->dead = true;
+	l->end.dead = true;
 	gpu_release(&x->gpu);
 	if (l->comm == NULL) {
 		return;
 	}
 	worker_step(x->self.worker, "ncclCommAbort after failing with rank %d",
-		    l->peer);
+		    l->end.peer);
 	if (x->nccl->ncclCommAbort == NULL) {
 		x->stuck = true;	/* nothing else frees it */
 	} else {
@@ -57,22 +47,15 @@ static void abandon(struct xport_link *l)
 	l->comm = NULL;
 }
 
-static int fail(struct xport_link *l, enum outcome outcome, const char *code,
-		const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-
-static int fail(struct xport_link *l, enum outcome outcome, const char *code,
-		const char *fmt, ...)
+void link_failed(struct xport_link *l)
 {
-	char text[sizeof(l->r->detail)], says[NCCL_LOG_SAYS];
-	va_list ap;
+	char says[NCCL_LOG_SAYS];
+	struct xport_result *r = l->end.r;
+	const size_t len = strlen(r->detail);
 
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	nccl_log_explain(&l->x->log, l->log_from, l->x->self.worker->log, says);
-	xport_fail(l->r, outcome, code, "%s%s", text, says);
+	nccl_log_explain(&l->x->log, l->log_from, l->end.worker->log, says);
+	str_copy(&r->detail[len], sizeof(r->detail) - len, says);
 	abandon(l);
-	return -1;
 }
 
 static int fail_nccl(struct xport_link *l, ncclResult_t rc)
@@ -85,26 +68,12 @@ static int fail_nccl(struct xport_link *l, ncclResult_t rc)
 		last = nc->ncclGetLastError(l->comm);
 	}
 	/* the other end is gone: its own row says why */
-	l->r->echo = rc == ncclRemoteError;
+	l->end.r->echo = rc == ncclRemoteError;
 	/* without the advice in brackets, to look where we have looked */
-	return fail(l, OUTCOME_ERROR, dl_nccl_code(rc), "%s with rank %d: %.*s%s",
-		    l->doing, l->peer, (int)strcspn(words, "("), words,
-		    last != NULL ? last : "");
-}
-
-int link_cuda(struct xport_link *l, CUresult rc)
-{
-	struct gpu_trouble t;
-
-	if (rc == CUDA_SUCCESS) {
-		return 0;
-	}
-	if (rc == CUDA_ERROR_NOT_READY) {
-		return fail(l, OUTCOME_TIMEOUT, "cuda_timeout",
-			    "%s: the GPU did not respond in time", l->doing);
-	}
-	gpu_trouble(&l->x->gpu, rc, &t);
-	return fail(l, OUTCOME_ERROR, t.code, "%s: %s", l->doing, t.text);
+	return p2p_fail(&l->end, OUTCOME_ERROR, dl_nccl_code(rc),
+			"%s with rank %d: %.*s%s", l->end.doing, l->end.peer,
+			(int)strcspn(words, "("), words,
+			last != NULL ? last : "");
 }
 
 /* One look at the clock and at the coordinator between two looks at the GPU. */
@@ -112,23 +81,14 @@ static int pause_poll(struct xport_link *l, unsigned looks)
 {
 	int64_t now = clock_now_ns();
 
-	if (now >= l->deadline_ns) {
-		l->r->echo = true;	/* of whatever keeps the other end */
-		return fail(l, OUTCOME_TIMEOUT, "nccl_timeout",
-			    "%s with rank %d: not finished after %.1f s",
-			    l->doing,
-			    l->peer, (double)(now - l->began_ns) / 1e9);
+	if (now >= l->end.deadline_ns) {
+		l->end.r->echo = true;	/* of whatever keeps the other end */
+		return p2p_fail(&l->end, OUTCOME_TIMEOUT, "nccl_timeout",
+				"%s with rank %d: not finished after %.1f s",
+				l->end.doing, l->end.peer,
+				(double)(now - l->end.began_ns) / 1e9);
 	}
-	if (looks < POLL_SPINS) {
-		return 0;
-	}
-	clock_sleep(POLL_SLEEP_NS);
-	if (!worker_cancelled(l->x->self.worker)) {
-		return 0;
-	}
-	l->r->echo = true;
-	return fail(l, OUTCOME_ERROR, "cancelled",
-		    "%s: cancelled, rank %d failed", l->doing, l->peer);
+	return p2p_pause(&l->end, looks);
 }
 
 /* ---- waiting ---------------------------------------------------------- */
@@ -155,13 +115,6 @@ static int settle(struct xport_link *l, ncclResult_t rc)
 	return rc == ncclSuccess ? 0 : fail_nccl(l, rc);
 }
 
-int link_stamp(struct xport_link *l, int i)
-{
-	struct gpu *g = &l->x->gpu;
-
-	return link_cuda(l, g->cu->event_record(g->stamps[i], g->stream));
-}
-
 int link_wait(struct xport_link *l, int i)
 {
 	struct gpu *g = &l->x->gpu;
@@ -182,7 +135,7 @@ int link_wait(struct xport_link *l, int i)
 			return fail_nccl(l, state);
 		}
 	}
-	return link_cuda(l, rc);
+	return p2p_cuda(&l->end, rc);
 }
 
 /* ---- moving data ------------------------------------------------------ */
@@ -237,10 +190,10 @@ int link_exchange(struct xport_link *l, uint64_t mine, uint64_t *theirs)
 	struct gpu *g = &l->x->gpu;
 
 	g->host_words[GPU_WORD_MINE] = mine;
-	if (link_cuda(l, gpu_word_push(g, GPU_WORD_MINE)) < 0 ||
+	if (p2p_cuda(&l->end, gpu_word_push(g, GPU_WORD_MINE)) < 0 ||
 	    link_meet(l) < 0 ||
-	    link_cuda(l, gpu_word_pull(g, GPU_WORD_THEIRS)) < 0 ||
-	    link_stamp(l, STAMP_EXCHANGE) < 0 ||
+	    p2p_cuda(&l->end, gpu_word_pull(g, GPU_WORD_THEIRS)) < 0 ||
+	    p2p_stamp(&l->end, STAMP_EXCHANGE) < 0 ||
 	    link_wait(l, STAMP_EXCHANGE) < 0) {
 		return -1;
 	}
@@ -259,7 +212,7 @@ int link_make(struct xport_link *l)
 	if (nc->ncclCommInitRankConfig == NULL) {
 		return 0;	/* what blocks is done at first contact */
 	}
-	link_doing(l, "ncclCommInitRankConfig");
+	p2p_doing(&l->end, "ncclCommInitRankConfig");
 	config.blocking = 0;
 	rc = nc->ncclCommInitRankConfig(&l->comm, l->seat.ranks, l->id,
 					 l->seat.me, &config);
@@ -271,7 +224,7 @@ int link_made(struct xport_link *l, struct xport_result *r)
 {
 	ncclResult_t state = l->comm != NULL ? state_of(l) : ncclSuccess;
 
-	l->r = r;
+	l->end.r = r;
 	return state == ncclSuccess    ? 1 :
 	       state == ncclInProgress ? pause_poll(l, 0) :
 					 fail_nccl(l, state);
@@ -289,14 +242,14 @@ int link_contact(struct xport_link *l, int64_t deadline_ns,
 	link_begin(l, deadline_ns, r);
 	if (l->comm == NULL) {
 		/* blocks; the agent ends this process at the deadline */
-		link_doing(l, "ncclCommInitRank");
+		p2p_doing(&l->end, "ncclCommInitRank");
 		if (settle(l, l->x->nccl->ncclCommInitRank(
 				      &l->comm, l->seat.ranks, l->id,
 				      l->seat.me)) < 0) {
 			return -1;
 		}
 	}
-	link_doing(l, "first contact");
+	p2p_doing(&l->end, "first contact");
 	if (link_exchange(l, rank, &peer) < 0) {
 		return -1;
 	}
@@ -315,10 +268,10 @@ int link_contact(struct xport_link *l, int64_t deadline_ns,
 	if (str_starts(l->out.path, "NET/")) {
 		nccl_told_say(&x->told, &x->self, l->out.nic);
 	}
-	if (peer != (uint64_t)l->peer) {
-		return fail(l, OUTCOME_ERROR, "wrong_peer",
-			    "rank %llu answered where rank %d was expected",
-			    (unsigned long long)peer, l->peer);
+	if (peer != (uint64_t)l->end.peer) {
+		return p2p_fail(&l->end, OUTCOME_ERROR, "wrong_peer",
+				"rank %llu answered where rank %d was expected",
+				(unsigned long long)peer, l->end.peer);
 	}
 	return 0;
 }
@@ -334,17 +287,17 @@ void link_close(struct xport_link *l)
 	}
 	nc = l->x->nccl;
 	if (l->comm != NULL) {
-		link_doing(l, "closing the communicator");
+		p2p_doing(&l->end, "closing the communicator");
 	}
 	/* both ends finalize together; that does not wait for a dead end */
-	if (l->comm != NULL && !l->dead && nc->ncclCommFinalize != NULL) {
+	if (l->comm != NULL && !l->end.dead && nc->ncclCommFinalize != NULL) {
 		rc = nc->ncclCommFinalize(l->comm);
 		while (rc == ncclInProgress && clock_now_ns() < deadline) {
-			clock_sleep(POLL_SLEEP_NS);
+			clock_sleep(P2P_POLL_NS);
 			rc = state_of(l);
 		}
 	}
-	if (l->comm != NULL && !l->dead && rc == ncclSuccess) {
+	if (l->comm != NULL && !l->end.dead && rc == ncclSuccess) {
 		nc->ncclCommDestroy(l->comm);
 	} else if (l->comm != NULL) {
 		abandon(l);

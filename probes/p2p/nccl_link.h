@@ -10,6 +10,7 @@
 #include "probes/dl/nccl.h"
 #include "probes/host/gpu.h"
 #include "probes/nccl/log.h"
+#include "probes/p2p/measure.h"
 #include "probes/transport/xport.h"
 
 /** Its collectives: nccl_collective.c. */
@@ -39,24 +40,19 @@ struct xport {
  * again, the link dead.
  */
 struct xport_link {
+	struct p2p_end end;
 	struct xport *x;
 	ncclUniqueId id;
 	ncclComm_t comm;
 	struct xport_seat seat;
 	int me;			/* 0 on the end that made the ticket, 1 on the
 				 * other one */
-	int peer;		/* rank, for sentences */
-	bool dead;
 	off_t log_from;		/* NCCL's log before is of other pairs */
 	off_t met_from;		/* from here on it is of this pair alone */
 	struct link_way {
 		char path[NCCL_PATH_SIZE];
 		char nic[NCCL_NIC_SIZE];	/* of this end */
 	} out, in;		/* how NCCL sends to the peer, and back */
-	/* of the call at hand */
-	const char *doing;
-	int64_t began_ns, deadline_ns;
-	struct xport_result *r;
 };
 
 /** The address @p as NCCL takes it. */
@@ -68,8 +64,8 @@ static inline void *on_gpu(CUdeviceptr p)
 /** From here on until @deadline_ns; what goes wrong goes to @r. */
 void link_begin(struct xport_link *l, int64_t deadline_ns,
 		struct xport_result *r);
-/** Set the current activity, for the agent and for sentences; static text. */
-void link_doing(struct xport_link *l, const char *doing);
+/** failed() of the way: give the communicator up; NCCL's log says why. */
+void link_failed(struct xport_link *l);
 
 /** Start making the communicator; returns at once where NCCL can. */
 int link_make(struct xport_link *l);
@@ -92,11 +88,7 @@ int link_meet(struct xport_link *l);
 /** Tell the other end @mine and hear its *@theirs; waits. */
 int link_exchange(struct xport_link *l, uint64_t mine, uint64_t *theirs);
 
-/** Time stamp @i here on the stream / wait until it has passed. */
-int link_stamp(struct xport_link *l, int i);
+/** Wait until time stamp @i has passed. */
 int link_wait(struct xport_link *l, int i);
-
-/** A driver call that came back with @rc. */
-int link_cuda(struct xport_link *l, CUresult rc);
 
 #endif

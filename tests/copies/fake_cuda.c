@@ -40,7 +40,7 @@
 #include <unistd.h>
 
 #include "probes/dl/cuda.h"
-#include "probes/p2p/cuda_link.h"
+#include "probes/p2p/measure.h"
 
 #define ILLEGAL_ADDRESS 700
 #define OUT_OF_MEMORY	2
