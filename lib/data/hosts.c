@@ -233,8 +233,16 @@ static void add_numbers(struct str *out, const char *names, size_t size,
 	}
 }
 
-void hostlist_add(struct str *out, const char *names, size_t size, size_t n)
+void hostlist_add(struct str *out, const char *unsorted, size_t size, size_t n)
 {
+	char *names = malloc(n * size + 1);
+
+	out->failed = out->failed || !names;
+	if (!names) {
+		return;
+	}
+	memcpy(names, unsorted, n * size);
+	qsort(names, n, size, str_order);
 	for (size_t i = 0, k; i < n; i = k) {
 		const char *first = names + i * size;
 		const size_t at = number_at(first), len = strlen(first);
@@ -262,6 +270,7 @@ void hostlist_add(struct str *out, const char *names, size_t size, size_t n)
 		add_numbers(out, first, size, k - i);
 		str_addch(out, ']');
 	}
+	free(names);
 }
 
 void hostlist_shorten(struct str *out, const char *list)

@@ -36,11 +36,11 @@ void hostlist_free(char **names, size_t n);
 bool hostlist_has(const char *list, const char *name);
 
 /**
- * The other way, as short as neighbours in the list allow: names that differ in
- * their last number only and count up become "gpu[01-03,07]".  @names: @n char
- * arrays of @size bytes one after the other.
+ * The other way, sorted: names that differ in their last number only become
+ * "gpu[01-03,07]".  @unsorted: @n char arrays of @size bytes one after the
+ * other.
  */
-void hostlist_add(struct str *out, const char *names, size_t size, size_t n);
+void hostlist_add(struct str *out, const char *unsorted, size_t size, size_t n);
 /** Append @list in that form, because the kernel limits a word or variable to
  *  128 KiB; unchanged if it is not a host list. */
 void hostlist_shorten(struct str *out, const char *list);

@@ -47,7 +47,7 @@ static void add_ticks(const struct pic_layout *l, const struct scale *s,
 		if (s->diverging) {
 			pic_text(l->p, TEXT_LEFT, x + 32, at, INK,
 				 "%s%.0f %%", ticks[i] > 1.001 ? "+" : "",
-				 100 * (ticks[i] - 1) + 0.0);
+				 round(100 * (ticks[i] - 1)) + 0.0);
 		} else {
 			pic_text(l->p, TEXT_LEFT, x + 32, at, INK, "%g",
 				 ticks[i]);

@@ -835,9 +835,10 @@ int scale_ticks(const struct scale *s, double ticks[SCALE_TICKS])
 	while ((s->high - s->low) / step > SCALE_TICKS - 1.5) {
 		step *= by++ % 3 == 1 ? 2.5 : 2;
 	}
-	for (double v = ceil(s->low / step - 1e-6) * step;
-	     v <= s->high + step * 1e-6 && n < SCALE_TICKS; v += step) {
-		ticks[n++] = v;
+	/* multiples, not sums: 0 is exact, and has no sign */
+	for (double k = ceil(s->low / step - 1e-6);
+	     k <= s->high / step + 1e-6 && n < SCALE_TICKS; k++) {
+		ticks[n++] = k * step + 0.0;
 	}
 	return n;
 }

@@ -270,7 +270,6 @@ static int add_names(const struct info_table_table *t, const struct claim *c,
 			 t->run->nodes[c->words[i].node].name :
 			 c[i].words[0].fact->scope);
 	}
-	qsort(names, n, sizeof(*names), str_order);
 	hostlist_add(out, names[0], sizeof(*names), n);
 	free(names);
 	return 0;

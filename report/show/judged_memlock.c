@@ -109,7 +109,6 @@ static void add_lines(struct judged_memlock_line *lines, size_t n,
 		if (same == 0) {
 			continue;
 		}
-		qsort(names, same, sizeof(*names), str_order);
 		hostlist_add(&nodes, names[0], sizeof(*names), same);
 		table_add(t, memlock_context_names[l->context]);
 		table_add(t, soft == RECORD_NONE ? "unknown" :

@@ -344,6 +344,12 @@ static void test_scale(void **state)
 	s = (struct scale){ .low = 33.4, .high = 48.7 };
 	assert_int_equal(scale_ticks(&s, ticks), 3);
 	assert_true(fabs(ticks[0] - 35) < 1e-6 && fabs(ticks[2] - 45) < 1e-6);
+	s = (struct scale){ .low = 0, .high = 0.3 };
+	assert_true(scale_ticks(&s, ticks) > 1 && ticks[0] == 0);
+	assert_false(signbit(ticks[0]));		/* no "-0" */
+	s = (struct scale){ .low = -0.3, .high = 0.3 };
+	assert_int_equal(scale_ticks(&s, ticks), 3);
+	assert_true(ticks[1] == 0 && !signbit(ticks[1]));
 	run_release(&r);
 }
 
