@@ -6,9 +6,9 @@
 #
 # png       1: FOLDER/picture.png, 0: FOLDER/picture.svg
 # n         how many parts: FOLDER/level1 ... and FOLDER/found1 ...
-# ylow, yhigh      range of the levels, percent of the part's median
+# yleast, yhigh    range of the levels, percent of the part's median
+# ylow      below yleast are the crosses of runs without a level
 # tlow, thigh      range of time, seconds since 1970
-# hours     1: ticks have hours, of days that repeat
 #
 # A file has the name of its part in the first line, then a run a line: seconds
 # and percent, separated by a tab.  Those of found are the runs that found it.
@@ -52,14 +52,25 @@ set bmargin
 set border 3
 set xdata time
 set timefmt "%s"
-set format x hours ? "%m-%d\n%H:%M" : "%Y-%m-%d"
+# about ten ticks, of which no two have the same label
+span = thigh - tlow
+set format x span < 15 * 24 * 3600 ? "%m-%d\n%H:%M" : "%Y-%m-%d"
 set xrange [tlow:thigh]
 set yrange [ylow:yhigh]
 set xtics nomirror out autofreq
-set ytics nomirror out autofreq
+if (span < 15 * 60) {
+	set xtics 60 * ceil(span / 600.0)
+}
+# 1, 2, 5, 10, 20, ... and none where the crosses are
+fifth = (yhigh - yleast) / 5.0
+power = 10 ** floor(log10(fifth))
+step = power * (fifth < 2 * power ? 2 : fifth < 5 * power ? 5 : 10)
+set ytics nomirror out ceil(yleast / step) * step, step
+set arrow from graph 0, first yleast to graph 1, first yleast nohead \
+	linecolor rgb "#808890" dashtype 3
 set grid xtics ytics linecolor rgb "#c0c6ce" linewidth 0.5
 set ylabel "level, percent of the part's median"
-set xlabel "Crosses below all levels: found in a run that did not measure the part."
+set xlabel "Crosses below the dotted line: found in a run that did not measure the part."
 set key outside right top reverse Left samplen 3 spacing 1.05
 set rmargin
 plot for [i=1:n] file("level", i) using 1:2 with linespoints \

@@ -150,7 +150,7 @@ static int make_dir(const char *name, bool *made, struct err *e)
 		if (e && e->text[0]) {
 			return -1;	/* rundir_find() says more */
 		}
-		err_set(e, why, "cannot create run directory '%s'", name);
+		err_set(e, why, "cannot create directory '%s'", name);
 		if (why == ENOENT) {
 			err_hint(e, "its parent directory does not exist: "
 				 "create it first");
@@ -166,7 +166,7 @@ static int make_dir(const char *name, bool *made, struct err *e)
 		return fd;
 	}
 	rundir_shut(fd);
-	err_set(e, why, "cannot use '%s' as run directory", name);
+	err_set(e, why, "cannot write into '%s'", name);
 	if (why == ENOTEMPTY || why == ENOTDIR) {
 		err_hint(e, "choose a new directory with -o, or omit -o");
 	}

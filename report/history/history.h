@@ -266,6 +266,9 @@ void history_release(struct history *h);
 /** Returns true if the part is @name or belongs to it.  "n7" is the node with
  *  its GPUs and NICs; case is ignored.  NULL: any part. */
 bool history_is(const struct history_part *p, const char *name);
+/** Adds the name, with the letter of the setup if there are several. */
+void history_name(const struct history *h, const struct history_part *p,
+		  struct str *out);
 /** Returns true if the part is shown without being asked for: it has findings,
  *  or gets slower. */
 bool history_tells(const struct history_part *p);

@@ -101,9 +101,8 @@ int history_page(const char *dir, const struct history *h, struct err *e)
 /** Range that the picture shows at least, percent of a median. */
 #define LOW  90.0
 #define HIGH 105.0
-/** Seconds around the runs, and up to which ticks have hours. */
-#define MARGIN_S    60
-#define HOURS_MAX_S (8 * 24 * 3600)
+/** Seconds around the runs. */
+#define MARGIN_S 60
 /** A run without a value gets a point far outside the plot. */
 #define NO_POINT "0\t-1\n"
 
@@ -114,8 +113,8 @@ struct history_plot_drawing {
 	const struct history *h;
 	const struct history_part *parts[PARTS_MAX];
 	size_t n;
-	double low, high;
-	double step;		/* between marks below the levels */
+	double low, high;	/* of the levels */
+	double step;		/* between marks below them */
 	struct plot plot;
 };
 
@@ -142,13 +141,15 @@ static int write_points(const struct history_plot_drawing *d, size_t k,
 {
 	const struct history_part *p = d->parts[k];
 	const double median = median_of(p);
-	const double below = d->low + d->step * ((double)k + 1);
-	struct str text = STR_INIT;
+	const double below = d->low - d->step * ((double)k + 1);
+	struct str text = STR_INIT, part = STR_INIT;
 	char name[32];
 	int rc, n = 0;
 
 	str_add(&text, "time\t");
-	plot_add_field(p->name, &text);
+	history_name(d->h, p, &part);
+	plot_add_field(str_text(&part), &text);
+	str_release(&part);
 	str_addch(&text, '\n');
 	for (size_t i = 0; i < p->n; i++) {
 		const struct history_point *at = &p->points[i];
@@ -190,9 +191,10 @@ static int draw(struct history_plot_drawing *d, struct err *e)
 		rc = write_points(d, k, false, e) < 0 ? -1 :
 		     write_points(d, k, true, e);
 	}
-	str_addf(&settings, "n=%zu; ylow=%.2f; yhigh=%.2f; tlow=%" PRId64
-		 "; thigh=%" PRId64 "; hours=%d", d->n, d->low, d->high,
-		 first - margin, last + margin, last - first < HOURS_MAX_S);
+	str_addf(&settings, "n=%zu; ylow=%.2f; yleast=%.2f; yhigh=%.2f; "
+		 "tlow=%" PRId64 "; thigh=%" PRId64, d->n,
+		 d->low - d->step * ((double)d->n + 1), d->low, d->high,
+		 first - margin, last + margin);
 	rc = rc == 0 ? plot_draw(&d->plot, history_script, &settings,
 				 HISTORY_PICTURE, true, e) : rc;
 	str_release(&settings);
@@ -231,7 +233,6 @@ int history_draw(const char *dir, const struct history *h, struct err *e)
 	}
 	d.high += 2;
 	d.step = (d.high - d.low) / 50;
-	d.low -= d.step * (double)(d.n + 1);
 	if (d.n == 0) {
 		return 0;
 	}

@@ -193,6 +193,15 @@ static char setup_letter(size_t setup)
 	return setup < 26 ? (char)('A' + setup) : '+';
 }
 
+void history_name(const struct history *h, const struct history_part *p,
+		  struct str *out)
+{
+	str_add(out, p->name);
+	if (h->n_setups > 1) {
+		str_addf(out, " (%c)", setup_letter(p->setup));
+	}
+}
+
 /* ---- what it rests on --------------------------------------------------- */
 
 static void add_head(const struct history *h, const struct wrap *w)
@@ -253,21 +262,23 @@ static void add_lemons(const struct history *h, const struct wrap *w)
 }
 
 /** "n7 NIC 2: 3 of the last 9 runs, first on ..., trend -4 % a month". */
-static void add_sentence(const struct history_part *p, const struct wrap *w)
+static void add_sentence(const struct history *h, const struct history_part *p,
+			 const struct wrap *w)
 {
 	const size_t found = p->failed + p->warned;
 	struct str line = STR_INIT;
 	char date[11];
 
-	str_addf(&line, "%s: ", p->name);
+	history_name(h, p, &line);
 	if (found > 0) {
-		str_addf(&line, "found in %zu of the last %zu run%s, first on "
-			 "%s", found, p->n, p->n == 1 ? "" : "s",
+		str_addf(&line, ": found in %zu of %s%zu run%s, first on %s",
+			 found, p->n == 1 ? "" : "the last ", p->n,
+			 p->n == 1 ? "" : "s",
 			 date_of(p->first_utc, date));
 		str_addf(&line, ", last on %s (%s)", date_of(p->last_utc, date),
 			 p->is.code);
 	} else {
-		str_addf(&line, "good in %zu run%s", p->n,
+		str_addf(&line, ": good in %zu run%s", p->n,
 			 p->n == 1 ? "" : "s");
 	}
 	if (p->flaps) {
@@ -355,7 +366,7 @@ static void add_table(const struct history *h, const struct wrap *w)
 				"slower.\n");
 	} else if (shown > 0) {
 		str_add(w->out, "last runs: . good, w warning, x fault; trend: "
-				"of the level, and of how many runs\n");
+				"of the level (from how many runs)\n");
 	}
 }
 
@@ -380,7 +391,7 @@ void history_words(const struct history *h, const struct wrap *w)
 		if (history_is(p, h->part) &&
 		    (history_tells(p) || strcasecmp(p->name, h->part) == 0)) {
 			str_add(w->out, said++ ? "" : "\n");
-			add_sentence(p, w);
+			add_sentence(h, p, w);
 		}
 	}
 	add_table(h, w);

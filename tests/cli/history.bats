@@ -130,6 +130,27 @@ field()
 	[ "$(field drill past/history-*.csv | xargs)" = '0 1' ]
 }
 
+@test "parts of two setups have the letter of their setup" {
+	with_pictures
+	echo 'dead gpu=0:1' >drill
+	for nodes in 2 3; do
+		run_p p2p --local=${nodes}x2 --transport=sim -q \
+			--history=past --faults=drill -o r$nodes
+	done
+	run_p history --history=past --drills -o page n0 GPU 1
+	[ "$status" -eq 0 ]
+	grep -q '^n0 GPU 1 (A): found in 1 of 1 run,' <<<"$output"
+	grep -q '^n0 GPU 1 (B): found in 1 of 1 run,' <<<"$output"
+	drawn page/history.svg
+	grep -q 'n0 GPU 1 (B)' page/history.svg
+	# runs of one minute: no two ticks are alike; no run measured the part,
+	# so that its crosses are below all levels, where no tick is
+	[ "$(grep -oE '>[0-9]+:[0-9:]+<' page/history.svg | sort | uniq -d |
+		wc -l)" -eq 0 ]
+	[ "$(grep -oE '> [0-9]+<' page/history.svg | tr -d '<> ' | sort -n |
+		head -1)" -ge 90 ]
+}
+
 @test "who fails again, and what gets slower" {
 	for day in 0 5 10 15 20 25 30 35; do
 		case $day in
@@ -173,8 +194,12 @@ field()
 		page/history.html
 	grep -q 'src="data:image/svg+xml' page/history.html
 	absent 'https?://(?!www.w3.org)' page/history.html
+	# ticks of 40 days are days, and none is below the levels
+	[ "$(grep -oE '>2026-[0-9-]*<' page/history.svg | sort | uniq -d |
+		wc -l)" -eq 0 ]
+	grep -q '> 100<' page/history.svg
 	run_p history --history=past -q -o page
-	fails 2 'page'
+	fails 2 "cannot write into 'page': Directory not empty"
 	PATH=${PATH#*:} run_p history --history=past -q -o "it's" n1
 	drawn "it's/history.png"
 }

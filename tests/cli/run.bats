@@ -597,7 +597,7 @@ that all nodes share" ]
 	grep -q '<svg' mine/report.html
 	grep -q "^PASS .* Report: $PWD/mine/report.html$" out
 	run_p report -o mine run
-	fails 2 "cannot use 'mine'"
+	fails 2 "cannot write into 'mine'"
 	run_p report -o new mine
 	[ "$status" -eq 3 ]
 	[ -z "$(ls -A new)" ]
