@@ -523,33 +523,34 @@ static bool end_bounces(const struct nets *x, const char *way, int rank)
 	       x->near[rank];
 }
 
-static bool is_bounced(const struct nets *x, size_t at)
+/** Return at how many ends the data of the cell at @at goes through host
+ *  memory although GPUDirect RDMA could be used there. */
+static int count_bounces(const struct nets *x, size_t at)
 {
 	const struct run *r = x->run;
 	const char *path = r->paths[r->cell_way[at]];
 	struct way_ends w;
 
 	/* a million cells: most have another path */
-	if (r->cells[at].path != PATH_INTER ||
-	    !run_good(r->cells[at].class) || !str_starts(path, "NET/IB")) {
-		return false;
+	if (r->cells[at].path != PATH_INTER || !strstr(path, "NET/IB")) {
+		return 0;
 	}
 	way_of(path, &w);
-	return end_bounces(x, w.src, run_src(r, at)) &&
+	return end_bounces(x, w.src, run_src(r, at)) +
 	       end_bounces(x, w.dst, run_dst(r, at));
+}
+
+static bool is_bounced(const struct nets *x, size_t at)
+{
+	return run_good(x->run->cells[at].class) && count_bounces(x, at) == 2;
 }
 
 bool network_bounces(const struct run *run, size_t at)
 {
-	struct way_ends w;
 	struct nets x = { 0 };
-	bool bounces;
+	const bool bounces = nets_init(run, &x) == 0 &&
+			     count_bounces(&x, at) > 0;
 
-	way_of(run->paths[run->cell_way[at]], &w);
-	bounces = run->cells[at].path == PATH_INTER &&
-		  nets_init(run, &x) == 0 &&
-		  (end_bounces(&x, w.src, run_src(run, at)) ||
-		   end_bounces(&x, w.dst, run_dst(run, at)));
 	nets_release(&x);
 	return bounces;
 }
