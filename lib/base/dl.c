@@ -2,11 +2,15 @@
 #include "lib/base/dl.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/str.h"
+
+/** The loader of glibc reports a missing file by this text alone. */
+#define ABSENT "cannot open shared object file: No such file"
 
 /** dlerror() as text that is never NULL, less the @name it may begin with. */
 static const char *dl_why(const char *name)
@@ -53,8 +57,11 @@ void *dl_load(const char *env, const char *const names[],
 		dlerror();
 		handle = dlopen(name[i], RTLD_NOW | RTLD_LOCAL);
 		if (!handle && i == 0) {
-			err_set(&why, 0, "cannot load '%s': %s", name[i],
-				dl_why(name[i]));
+			const char *text = dl_why(name[i]);
+			const bool absent = str_starts(text, ABSENT);
+
+			err_set(&why, absent ? ENOENT : 0,
+				"cannot load '%s': %s", name[i], text);
 		}
 	}
 	for (const struct dl_sym *s = syms; handle && s->name; s++) {

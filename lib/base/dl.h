@@ -30,7 +30,8 @@ struct dl_sym {
  * @names  sonames in order of preference, NULL at the end.
  * @syms   wanted functions, closed by a zeroed entry.
  * Returns the handle (never closed: CUDA does not survive dlclose), or NULL
- * with @e set and every slot of @table left as it was.
+ * with @e set (ENOENT: there is no file @names[0]) and every slot of @table
+ * left as it was.
  */
 void *dl_load(const char *env, const char *const names[],
 	      const struct dl_sym *syms, void *table, struct err *e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/dl/nccl.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +23,6 @@ static const struct dl_sym nccl_syms[] = {
 static void *load_found(struct nccl *table, const struct err *why,
 			struct err *e)
 {
-	static const char none[] =
-		"cannot load 'libnccl.so.2': cannot open shared object file: No";
 	struct nccl_files *f = nccl_find("");
 	const char *names[NCCL_FILES + 1] = { NULL };
 	char path[PATH_MAX];
@@ -35,7 +34,7 @@ static void *load_found(struct nccl *table, const struct err *why,
 	if (names[0]) {
 		handle = dl_load(NULL, names, nccl_syms, table, e);
 	} else {
-		const bool absent = str_starts(why->text, none);
+		const bool absent = why->code == ENOENT;
 
 		err_set(e, 0, "%s%s" NCCL_PLACES,
 			absent ? "cannot load 'libnccl.so.2'" : why->text,
