@@ -14,6 +14,17 @@ uint64_t hash_mix(uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
 /** hash_mix() mapped to [0, 1). */
 double hash_unit(uint64_t seed, uint64_t a, uint64_t b, uint64_t c);
 
+/** Start of hash_bytes(). */
+#define HASH_START UINT64_C(0xcbf29ce484222325)
+/** @hash of what stands before, continued by @n bytes: FNV-1a, for tables. */
+static inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
+{
+	for (const unsigned char *c = bytes; n > 0; n--) {
+		hash = (hash ^ *c++) * UINT64_C(0x100000001b3);
+	}
+	return hash;
+}
+
 /** @n bytes, at most 256, from the kernel's generator; 0, or -1 when it gives
  *  none. */
 int hash_random(void *buf, size_t n);

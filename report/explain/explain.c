@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/base/hash.h"
 #include "lib/base/order.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
@@ -185,7 +186,7 @@ void works_judge(struct works *w, struct works_verdict *v)
 
 void unknown_line(struct unknown *u, const char *line, size_t len)
 {
-	uint64_t hash = UINT64_C(14695981039346656037);
+	uint64_t hash = HASH_START;
 	struct unknown_kind *k = NULL, *rarest = u->kinds;
 
 	len = len < sizeof(k->text) ? len : sizeof(k->text) - 1;
@@ -202,7 +203,7 @@ void unknown_line(struct unknown *u, const char *line, size_t len)
 			}
 			c = '0';
 		}
-		hash = (hash ^ c) * UINT64_C(1099511628211);
+		hash = hash_bytes(hash, &c, 1);
 	}
 	for (size_t i = 0; i < u->n && !k; i++) {
 		k = u->kinds[i].hash == hash ? &u->kinds[i] : NULL;

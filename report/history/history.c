@@ -344,23 +344,18 @@ struct history_work {
 	size_t *at[TABLES], size[TABLES];
 };
 
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	for (; *text; text++) {
-		hash = (hash ^ (uint64_t)(unsigned char)*text) *
-		       UINT64_C(0x100000001b3);
-	}
-	return hash * 31 + 1;
-}
-
 static uint64_t hash_part(const struct summary_finding *is, size_t setup)
 {
 	const unsigned by = form_of(is)->by;
-	uint64_t hash = hash_text(setup, is->kind);
+	const char *const texts[] = {
+		is->kind, by & BY_NODE ? is->node : "",
+		by & BY_PEER ? is->peer_node : "", by & BY_NAME ? is->name : ""
+	};
+	uint64_t hash = hash_mix(HASH_START, setup, 0, 0);
 
-	hash = hash_text(hash, by & BY_NODE ? is->node : "");
-	hash = hash_text(hash, by & BY_PEER ? is->peer_node : "");
-	hash = hash_text(hash, by & BY_NAME ? is->name : "");
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		hash = hash_bytes(hash, texts[i], strlen(texts[i]) + 1);
+	}
 	return hash_mix(hash, by & BY_INDEX ? (uint64_t)is->index : 0,
 			by & BY_PEER_INDEX ? (uint64_t)is->peer_index : 0, 0);
 }
@@ -411,7 +406,7 @@ static size_t *part_place(const struct history_work *w,
 static size_t *node_place(const struct history_work *w, const char *name)
 {
 	size_t *at = w->at[TABLE_NODES], last = w->size[TABLE_NODES] - 1;
-	size_t i = hash_mix(hash_text(0, name), 0, 0, 0) & last;
+	size_t i = hash_bytes(HASH_START, name, strlen(name)) & last;
 
 	while (at[i] && strcmp(w->h->nodes[at[i] - 1].name, name) != 0) {
 		i = (i + 1) & last;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
 #include "lib/base/order.h"
 #include "lib/data/cells.h"
 #include "lib/base/str.h"
@@ -281,18 +282,11 @@ int run_find_leaves(struct run *run)
 static uint32_t *fact_slot(const struct run *run, const char *node,
 			   const char *scope, const char *name)
 {
-	const char *const texts[] = { node, scope, name };
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);	/* FNV-1a */
+	uint64_t hash = hash_bytes(HASH_START, node, strlen(node) + 1);
 	uint32_t *slot;
 
-	for (int i = 0; i < 3; i++) {
-		const char *c = texts[i];
-
-		do {
-			hash = (hash ^ (unsigned char)*c) *
-			       UINT64_C(0x100000001b3);
-		} while (*c++);
-	}
+	hash = hash_bytes(hash, scope, strlen(scope) + 1);
+	hash = hash_bytes(hash, name, strlen(name) + 1);
 	for (;; hash++) {
 		const struct fact_row *f;
 
