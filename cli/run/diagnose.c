@@ -98,12 +98,14 @@ static void add_pairs(const struct diagnosis *d, struct str *out)
 	for (size_t i = 0; i < d->n; i++) {
 		const struct diagnose_row *r = &d->rows[i];
 		bool twice = false;
+		const int src = diagnose_index(&d->run, d->step,
+					       (int)r->src_rank);
+		const int dst = diagnose_index(&d->run, d->step,
+					       (int)r->dst_rank);
 
-		snprintf(pairs[i], sizeof(pairs[i]), "%s:%d-%s:%d",
-			 r->src_node,
-			 diagnose_index(&d->run, d->step, (int)r->src_rank),
-			 r->dst_node,
-			 diagnose_index(&d->run, d->step, (int)r->dst_rank));
+		snprintf(pairs[i], sizeof(pairs[i]), "%s-%s",
+			 CLUSTER_GPU(r->src_node, src),
+			 CLUSTER_GPU(r->dst_node, dst));
 		for (size_t k = 0; k < i; k++) {
 			twice = twice || strcmp(pairs[k], pairs[i]) == 0;
 		}

@@ -184,6 +184,14 @@ struct part {
 				 * tells */
 };
 
+/** "n1:4" into @buf: GPU @gpu of @node, as --pairs has it.  Returns @buf. */
+#define CLUSTER_GPU_SIZE 96
+const char *cluster_gpu_name(const char *node, int64_t gpu,
+			     char buf[CLUSTER_GPU_SIZE]);
+/** The same in room of the block that asks for it. */
+#define CLUSTER_GPU(node, gpu)                                                 \
+	cluster_gpu_name(node, gpu, (char[CLUSTER_GPU_SIZE]){0})
+
 /** The place at which the ranks of a part are. */
 enum part_place {
 	PART_ANYWHERE, PART_ON_NODE, PART_ON_NIC, PART_ON_GPU, PART_ON_RAIL,

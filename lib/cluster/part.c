@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/cluster/cluster.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/data/rundir.h"
+
+/* ---- names --------------------------------------------------------------- */
+
+const char *cluster_gpu_name(const char *node, int64_t gpu,
+			     char buf[CLUSTER_GPU_SIZE])
+{
+	snprintf(buf, CLUSTER_GPU_SIZE, "%.70s:%" PRId64, node, gpu);
+	return buf;
+}
 
 /* ---- domains ------------------------------------------------------------- */
 

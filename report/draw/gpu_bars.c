@@ -297,8 +297,9 @@ static void layer_heading(struct picture *p, const struct diagnose_row *first,
 	float x = EDGE;
 
 	pic_text(p, TEXT_LEFT, EDGE, EDGE, INK,
-		 "%s:%d to %s:%d by layer, GB/s", first->src_node,
-		 (int)first->src_gpu, first->dst_node, (int)first->dst_gpu);
+		 "%s to %s by layer, GB/s",
+		 CLUSTER_GPU(first->src_node, first->src_gpu),
+		 CLUSTER_GPU(first->dst_node, first->dst_gpu));
 	for (int i = 0; i < 4; i++) {
 		if (i == 2 ? !good : i == 3 && !links) {
 			continue;
@@ -313,9 +314,9 @@ static void layer_heading(struct picture *p, const struct diagnose_row *first,
 	}
 	if (good) {
 		pic_text(p, TEXT_SMALL, x, EDGE + 32, INK_SOFT,
-			 "good pair: %s:%d to %s:%d", good->src_node,
-			 (int)good->src_gpu, good->dst_node,
-			 (int)good->dst_gpu);
+			 "good pair: %s to %s",
+			 CLUSTER_GPU(good->src_node, good->src_gpu),
+			 CLUSTER_GPU(good->dst_node, good->dst_gpu));
 	}
 }
 

@@ -387,8 +387,8 @@ static void add_dropped_one(const struct run *run, const struct sweep *s,
 		finding_say(f, "%s was excluded with all its GPUs: %s", node,
 			    d->detail);
 	} else {
-		finding_say(f, "%s:%d (rank %d) was excluded: %s", node,
-			    p.index, d->rank, d->detail);
+		finding_say(f, "%s (rank %d) was excluded: %s",
+			    CLUSTER_GPU(node, p.index), d->rank, d->detail);
 	}
 	if (detail[0]) {
 		finding_add_evidence(f, "%s", detail);

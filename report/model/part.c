@@ -102,7 +102,7 @@ static const char *end_text(const struct run *run, int node, int gpu,
 			 run->ranks[run->nodes[node].first_rank + gpu]
 				 .nic_name);
 	} else {
-		snprintf(buf, size, "%s:%d", name, gpu);
+		snprintf(buf, size, "%s", CLUSTER_GPU(name, gpu));
 	}
 	return buf;
 }

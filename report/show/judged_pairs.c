@@ -358,9 +358,9 @@ static void layers_text(const struct run *run, int width, struct str *out)
 			}
 		}
 		if (table_rows(&t) > 0) {
-			str_addf(out, "%s:%d to %s:%d by layer\n",
-				 first->src_node, (int)first->src_gpu,
-				 first->dst_node, (int)first->dst_gpu);
+			str_addf(out, "%s to %s by layer\n",
+				 CLUSTER_GPU(first->src_node, first->src_gpu),
+				 CLUSTER_GPU(first->dst_node, first->dst_gpu));
 			table_text(&t, width, out);
 			str_addch(out, '\n');
 		}

@@ -253,8 +253,8 @@ static void part_text(const struct collective_work *w, int part,
 
 	str_addf(out, "%s", out->len > 0 ? ", " : "");
 	if (w->by_rank) {
-		str_addf(out, "%s:%d", w->ranks.layout.nodes[r->node].name,
-			 r->gpu);
+		str_add(out, CLUSTER_GPU(w->ranks.layout.nodes[r->node].name,
+					 r->gpu));
 	} else {
 		str_addf(out, "%s", w->ranks.layout.nodes[part].name);
 	}

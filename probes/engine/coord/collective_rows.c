@@ -141,9 +141,9 @@ static void verify_row(const struct collective_work *w,
 	} else if (n == 1) {
 		const int rank = w->members[i].rank;
 
-		snprintf(where, sizeof(where), "on rank %d (%s:%d) alone", rank,
-			 ranks_node(&w->ranks, rank),
-			 w->ranks.layout.ranks[rank].gpu);
+		snprintf(where, sizeof(where), "on rank %d (%s) alone", rank,
+			 CLUSTER_GPU(ranks_node(&w->ranks, rank),
+				     w->ranks.layout.ranks[rank].gpu));
 	}
 	row->outcome = OUTCOME_CORRUPT;
 	STR_COPY(row->code, v->bad < v->n ? "silent_corruption" :
