@@ -15,6 +15,7 @@
 #include "lib/data/hosts.h"
 #include "lib/data/rundir.h"
 #include "lib/spec/spec.h"
+#include "probes/engine/coord/work.h"
 #include "probes/engine/net/door.h"
 #include "probes/engine/net/wire.h"
 #include "probes/host/inventory.h"
@@ -22,8 +23,7 @@
 struct agents {
 	int expected, n_hello;
 	struct run_log *log;
-	const struct agents_events *events;
-	void *arg;
+	struct coord *c;
 	struct door *door;
 	struct coord_agent *all;
 	struct coord_agent **by_rank;	/* the one of each expected number that
@@ -107,8 +107,7 @@ static void own_link_tell(const struct coord_agent *a)
 
 /* ---- agents -------------------------------------------------------------- */
 
-struct agents *agents_new(int expected, struct run_log *log,
-			  const struct agents_events *events, void *arg)
+struct agents *agents_new(int expected, struct run_log *log, struct coord *c)
 {
 	struct agents *s = calloc(1, sizeof(*s));
 	struct coord_agent **by_rank =
@@ -119,8 +118,7 @@ struct agents *agents_new(int expected, struct run_log *log,
 		free(s);
 		return NULL;
 	}
-	*s = (struct agents){ .expected = expected, .log = log,
-			      .events = events, .arg = arg,
+	*s = (struct agents){ .expected = expected, .log = log, .c = c,
 			      .by_rank = by_rank };
 	return s;
 }
@@ -197,7 +195,7 @@ bool agents_share_machine(const struct agents *s)
 static void look_around(struct agents *s)
 {
 	if (!s->begun && s->n_hello + s->n_absent >= s->expected) {
-		s->events->all_here(s->arg);
+		coord_start(s->c);
 	}
 }
 
@@ -276,7 +274,7 @@ static void take_hello(struct coord_agent *a, const json_t *msg)
 
 	if (a->said_hello || s->begun) {
 		if (before == NULL && !s->dismissed) {
-			s->events->late(s->arg, in.rank, in.node);
+			coord_agent_late(s->c, in.rank, in.node);
 		}
 		turn_away(a, s->begun ? "the run has begun"
 				      : "it has said hello before");
@@ -321,7 +319,7 @@ void agents_hear_entry(void *agent, enum message_type type, const void *bytes,
 
 	own_link_note(a->own_port, &a->own_counts, "", clock_now_ns());
 	if (a->said_hello && !s->dismissed) {
-		s->events->entry(s->arg, a, type, bytes, n);
+		coord_agent_entry(s->c, a, type, bytes, n);
 	}
 }
 
@@ -346,7 +344,7 @@ void agents_hear(void *agent, json_t *msg)
 		s->started = true;
 		break;
 	case MSG_STOP:
-		s->events->stop(s->arg);
+		coord_stop(s->c, "interrupted");
 		break;
 	case MSG_EVENT:
 		a->late_ns += in.late_ns;
@@ -361,7 +359,7 @@ void agents_hear(void *agent, json_t *msg)
 		/* fall through */
 	default:
 		if (!s->dismissed) {
-			s->events->message(s->arg, a, msg);
+			coord_agent_message(s->c, a, msg);
 		}
 	}
 }
@@ -391,7 +389,7 @@ void agents_lose(void *agent, const char *why)
 	run_log_event(s->log, a->node, -1, "agent_lost", "%s", why);
 	own_link_tell(a);
 	if (s->begun) {
-		s->events->lost(s->arg, a, detail);
+		coord_agent_lost(s->c, a, detail);
 		return;
 	}
 	a->said_hello = false;
