@@ -154,16 +154,11 @@ static int take_row(struct boxed *b, struct err *e)
 	return got;
 }
 
-static int take_line(void *user, const char *line, bool unended, struct err *e)
+/** Cut a line into cells, without the blanks around them. */
+static void take_cells(struct boxed *b, const char *line)
 {
-	struct boxed *b = user;
 	char *p = b->line, *cell;
-	int rc;
 
-	if (line[strspn(line, " +-=.")] == '\0') {
-		return 0;	/* blank, a rule, dots of progress */
-	}
-	/* cut it into cells, without the blanks around them */
 	STR_COPY(b->line, line + strspn(line, " |"));
 	b->n = 0;
 	while ((cell = strsep(&p, "|")) && b->n < CELLS_MAX) {
@@ -178,20 +173,26 @@ static int take_line(void *user, const char *line, bool unended, struct err *e)
 			b->cells[b->n++] = cell;
 		}
 	}
-	if (take_header(b)) {
-		return 0;
-	}
-	rc = unended ? 0 : take_row(b, e);
-	if (rc == 0) {
-		import_unknown(b->x, line);
-	}
-	return rc < 0 ? -1 : 0;
 }
 
 int import_boxed(struct import *x, FILE *f, struct err *e)
 {
 	struct boxed b = { .x = x };
+	int rc = 0;
 
 	STR_COPY(b.op, heading_op(basename(x->file)));
-	return import_each_line(x, f, take_line, &b, e);
+	while (rc >= 0 && import_next_line(x, f)) {
+		if (x->line[strspn(x->line, " +-=.")] == '\0') {
+			continue;	/* blank, a rule, dots of progress */
+		}
+		take_cells(&b, x->line);
+		if (take_header(&b)) {
+			continue;
+		}
+		rc = x->unended ? 0 : take_row(&b, e);
+		if (rc == 0) {
+			import_unknown(x, x->line);
+		}
+	}
+	return rc < 0 ? -1 : 0;
 }

@@ -399,7 +399,8 @@ int import_stream(struct import *x, const char *name, FILE *f, struct err *e)
 	if (ferror(f) || fseek(f, 0, SEEK_SET) < 0) {
 		return err_set(e, errno, "cannot read '%s'", name);
 	}
-	return k->read(x, f, e);
+	return k->read(x, f, e) < 0 ? -1 : !ferror(f) ? 0 :
+	       err_set(e, errno, "cannot read '%s'", name);
 }
 
 int import_file(struct import *x, const char *path, struct err *e)

@@ -34,6 +34,9 @@ struct import {
 	struct str notes;	/* what a reader should know, a line each */
 	const char *file;	/* the last one that was read; borrowed */
 	size_t number;		/* of the line at hand in it, from 1; 0: none */
+	const char *line;	/* that line, in text */
+	bool unended;		/* the file ends without a newline behind it */
+	char text[IMPORT_LINE_MAX];
 	json_t *means;		/* [{table, variant, GB_s}]: the bandwidths that
 				 * nccl-tests prints below its tables; NULL:
 				 * none */
@@ -88,15 +91,10 @@ struct import_message {
  *  it is a known message. */
 bool import_tell(struct import_message *m, const char *line);
 
-/**
- * Call @take with @user for each line of @f, made harmless and without its
- * newline; @unended: the file ends without one.  x->number is the number of
- * the line.  Returns 0; -1 with @e if @f cannot be read or @take returned -1.
- */
-int import_each_line(struct import *x, FILE *f,
-		     int (*take)(void *user, const char *line, bool unended,
-				 struct err *e),
-		     void *user, struct err *e);
+/** Read the next line of @f into @x, made harmless and without its newline;
+ *  false at the end, or if @f cannot be read, which its reader's caller
+ *  reports. */
+bool import_next_line(struct import *x, FILE *f);
 
 /**
  * The readers.  Each reads the whole of @f, adds what rows it finds, and

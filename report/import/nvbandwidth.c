@@ -167,16 +167,17 @@ static const char *const idle[] = {
 	"Device=", "***NOTE", "So you can see", "[P2P (Peer-to-Peer)", NULL
 };
 
-static int take_line(void *user, const char *line, bool unended, struct err *e)
+static int take_line(struct nvbandwidth *p, struct err *e)
 {
-	struct nvbandwidth *p = user;
+	const char *line = p->x->line;
 	struct import_tokens *k = &p->k;
 	int64_t row;
 	char host[64];
 	int rank, gpu;
 
 	import_split(line, k);
-	k->n -= unended && k->n > 0;	/* the last one may lack digits */
+	/* the last word may lack digits */
+	k->n -= p->x->unended && k->n > 0;
 	row = k->n > 0 ? import_int(k->at[0]) : -1;
 	if (p->title[0] && row >= 0 && row < GPUS_MAX) {
 		/* cells, below the line of columns: 0 1 2 3 */
@@ -234,9 +235,12 @@ int import_nvbandwidth(struct import *x, FILE *f, struct err *e)
 	struct nvbandwidth p = {
 		.x = x, .places = calloc(GPUS_MAX, sizeof(*p.places)),
 	};
-	int rc = p.places ? import_each_line(x, f, take_line, &p, e) :
+	int rc = p.places ? 0 :
 			    err_set(e, ENOMEM, "cannot read '%s'", x->file);
 
+	while (rc == 0 && import_next_line(x, f)) {
+		rc = take_line(&p, e);
+	}
 	free(p.places);
 	return rc;
 }

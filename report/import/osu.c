@@ -135,45 +135,47 @@ static int add_row(struct osu *p, struct err *e)
 	return import_add(p->x, s, &row, e);
 }
 
-static int take_line(void *user, const char *text, bool unended, struct err *e)
+/** Take the title of a table: "# OSU MPI-CUDA Allreduce Latency Test v7.0". */
+static void take_title(struct osu *p, const char *line)
 {
-	struct osu *p = user;
-	/* in a document lines are indented */
-	const char *line = text + strspn(text, " ");
 	const char *version = strstr(line, " v");
-	struct import *x = p->x;
 
-	import_split(line, &p->k);
-	if (str_starts(line, "# OSU ")) {
-		/* "# OSU MPI-CUDA Allreduce Latency Test v7.0": a table */
-		*p = (struct osu){ .x = x };
-		STR_COPY(p->op, heading_op(line));
-		p->collective = p->op[0] != '\0';
-		STR_COPY(p->pair_op, strstr(line, "MPI_Put") ? "write" :
-				     strstr(line, "MPI_Get") ? "read" :
-							       "sendrecv");
-		snprintf(p->lib, sizeof(p->lib), "OSU%.20s",
-			 version ? version : "");
-		STR_COPY(p->mode, strstr(line, "Bi-Directional") ? "bidi" :
-								   "uni");
-		STR_COPY(p->memory, strstr(line, "CUDA") ||
-				    strstr(line, "ROCM") ? "gpu" : "");
-	} else if (sscanf(line, "# [ pairs: %6d ]", &p->pairs) == 1) {
-		/* so many at once */
-	} else if (take_columns(p, line) || line[0] == '\0' ||
-		   str_starts(line, "# ")) {
-		/* understood, or a remark */
-	} else if (is_row(p) && !unended) {
-		return add_row(p, e);
-	} else {
-		import_unknown(x, line);
-	}
-	return 0;
+	*p = (struct osu){ .x = p->x };
+	STR_COPY(p->op, heading_op(line));
+	p->collective = p->op[0] != '\0';
+	STR_COPY(p->pair_op, strstr(line, "MPI_Put") ? "write" :
+			     strstr(line, "MPI_Get") ? "read" :
+						       "sendrecv");
+	snprintf(p->lib, sizeof(p->lib), "OSU%.20s",
+		 version ? version : "");
+	STR_COPY(p->mode, strstr(line, "Bi-Directional") ? "bidi" :
+							   "uni");
+	STR_COPY(p->memory, strstr(line, "CUDA") ||
+			    strstr(line, "ROCM") ? "gpu" : "");
 }
 
 int import_osu(struct import *x, FILE *f, struct err *e)
 {
 	struct osu p = { .x = x };
+	int rc = 0;
 
-	return import_each_line(x, f, take_line, &p, e);
+	while (rc == 0 && import_next_line(x, f)) {
+		/* in a document lines are indented */
+		const char *line = x->line + strspn(x->line, " ");
+
+		import_split(line, &p.k);
+		if (str_starts(line, "# OSU ")) {
+			take_title(&p, line);
+		} else if (sscanf(line, "# [ pairs: %6d ]", &p.pairs) == 1) {
+			/* so many at once */
+		} else if (take_columns(&p, line) || line[0] == '\0' ||
+			   str_starts(line, "# ")) {
+			/* understood, or a remark */
+		} else if (is_row(&p) && !x->unended) {
+			rc = add_row(&p, e);
+		} else {
+			import_unknown(x, line);
+		}
+	}
+	return rc;
 }

@@ -102,15 +102,12 @@ static const char *const crashes[] = {
 	"exited on signal", NULL
 };
 
-static int take_line(void *user, const char *line, bool unended, struct err *e)
+static void take_line(struct import_pairs *p, const char *line)
 {
-	struct import_pairs *p = user;
 	struct pair_log *l = &p->reading;
 	bool crash = import_has_any(line, crashes, false);
 	char ok[64];
 
-	(void)unended;
-	(void)e;
 	l->any_text = l->any_text || line[strspn(line, " ")] != '\0';
 	take_host(p, l->of.job, line);
 	take_number(line, "NUM_GPUS=", &p->ranks);
@@ -125,7 +122,6 @@ static int take_line(void *user, const char *line, bool unended, struct err *e)
 	    (crash || import_has_any(line, complaints, false))) {
 		STR_COPY(l->message.line, line);
 	}
-	return 0;
 }
 
 int import_pair_log(struct import *x, FILE *f, struct err *e)
@@ -145,8 +141,8 @@ int import_pair_log(struct import *x, FILE *f, struct err *e)
 	}
 	ranks = (pair->src > pair->dst ? pair->src : pair->dst) + 1;
 	p->ranks = ranks > p->ranks ? ranks : p->ranks;
-	if (import_each_line(x, f, take_line, p, e) < 0) {
-		return -1;
+	while (import_next_line(x, f)) {
+		take_line(p, x->line);
 	}
 	return grow_add(&p->logs, &p->n, &p->reading, sizeof(p->reading)) ?
 		       0 : err_set(e, ENOMEM, "not enough memory for the logs");

@@ -108,9 +108,9 @@ static const char *const complaints[] = {
 	"Completion with error", "not found", NULL
 };
 
-static int take_line(void *user, const char *line, bool unended, struct err *e)
+static int take_line(struct perftest *p, struct err *e)
 {
-	struct perftest *p = user;
+	const char *line = p->x->line;
 	const char *device = strstr(line, "Device");
 	char word[64];
 	bool known;
@@ -132,7 +132,7 @@ static int take_line(void *user, const char *line, bool unended, struct err *e)
 		return 0;
 	}
 	/* a row that was cut may lack digits */
-	if ((p->latency || p->unit > 0) && !unended) {
+	if ((p->latency || p->unit > 0) && !p->x->unended) {
 		rc = take_row(p, line, e);
 	}
 	if (rc != 0) {
@@ -158,10 +158,13 @@ static int take_line(void *user, const char *line, bool unended, struct err *e)
 int import_perftest(struct import *x, FILE *f, struct err *e)
 {
 	struct perftest p = { .x = x };
+	int rc = 0;
 
 	row_init(&p.head);
-	return import_each_line(x, f, take_line, &p, e) < 0 ? -1 :
-							     end_run(&p, e);
+	while (rc == 0 && import_next_line(x, f)) {
+		rc = take_line(&p, e);
+	}
+	return rc < 0 || ferror(f) ? -1 : end_run(&p, e);
 }
 
 /* ---- JSON ---------------------------------------------------------------- */

@@ -129,33 +129,33 @@ static int take_times(struct import *x, const struct import_tokens *k,
 	return add_target(x, &row, e);
 }
 
-static int take_line(void *user, const char *line, bool unended, struct err *e)
-{
-	struct import *x = user;
-	struct import_tokens k;
-	bool idle;
-	int rc = 0;
-
-	import_split(line, &k);
-	/* the reply, time-out or error of a single packet, which the lines of
-	 * the targets sum up; the statistics of -s */
-	idle = k.n == 0 || str_starts(line, "ICMP ") ||
-	       str_starts(line, "  ") || str_starts(line, "[") ||
-	       (k.n > 2 && strcmp(k.at[1], ":") == 0 && k.at[2][0] == '[');
-	if (!idle && !unended) {
-		rc = take_state(x, &k, e);
-		rc = rc ? rc : take_summary(x, &k, line, e);
-		rc = rc ? rc : take_times(x, &k, e);
-	}
-	if (rc == 0 && (unended || !idle)) {
-		import_unknown(x, line);
-	}
-	return rc < 0 ? -1 : 0;
-}
-
 int import_fping(struct import *x, FILE *f, struct err *e)
 {
-	return import_each_line(x, f, take_line, x, e);
+	struct import_tokens k;
+	int rc = 0;
+
+	while (rc >= 0 && import_next_line(x, f)) {
+		bool idle;
+
+		import_split(x->line, &k);
+		/* the reply, time-out or error of a single packet, which the
+		 * lines of the targets sum up; the statistics of -s */
+		idle = k.n == 0 || str_starts(x->line, "ICMP ") ||
+		       str_starts(x->line, "  ") ||
+		       str_starts(x->line, "[") ||
+		       (k.n > 2 && strcmp(k.at[1], ":") == 0 &&
+			k.at[2][0] == '[');
+		rc = 0;
+		if (!idle && !x->unended) {
+			rc = take_state(x, &k, e);
+			rc = rc ? rc : take_summary(x, &k, x->line, e);
+			rc = rc ? rc : take_times(x, &k, e);
+		}
+		if (rc == 0 && (x->unended || !idle)) {
+			import_unknown(x, x->line);
+		}
+	}
+	return rc < 0 ? -1 : 0;
 }
 
 /* ---- ping ---------------------------------------------------------------- */

@@ -176,45 +176,29 @@ bool import_tell(struct import_message *m, const char *line)
 	return s != NULL;
 }
 
-int import_each_line(struct import *x, FILE *f,
-		     int (*take)(void *user, const char *line, bool unended,
-				 struct err *e),
-		     void *user, struct err *e)
+bool import_next_line(struct import *x, FILE *f)
 {
-	char line[IMPORT_LINE_MAX];
-	const char *at;
 	size_t len = 0;
 	int c;
 
-	x->number = 0;
-	do {
-		c = getc_unlocked(f);
-		if (c != '\n' && c != EOF) {
-			if (len < sizeof(line) - 1) {
-				line[len++] = (char)(c == '\t' ? ' ' :
-						     c == '\0' ? '?' : c);
-			}
-			continue;
+	while ((c = getc_unlocked(f)) != '\n' && c != EOF) {
+		if (len < sizeof(x->text) - 1) {
+			x->text[len++] = (char)(c == '\t' ? ' ' :
+						c == '\0' ? '?' : c);
 		}
-		if (c == EOF && (ferror(f) || len == 0)) {
-			break;
-		}
-		len -= len > 0 && line[len - 1] == '\r';
-		line[len] = '\0';
-		len = 0;
-		x->number++;
-		str_harmless(line, 0);
-		at = line;
-		while (str_starts(at, "> ")) {	/* a quotation */
-			at += 2;
-		}
-		if (take(user, at, c == EOF, e) < 0) {
-			return -1;
-		}
-	} while (c != EOF);
-	if (ferror(f)) {
-		return err_set(e, errno, "cannot read '%s'", x->file);
 	}
-	x->lines += x->number;
-	return 0;
+	if (c == EOF && (ferror(f) || len == 0)) {
+		return false;
+	}
+	len -= len > 0 && x->text[len - 1] == '\r';
+	x->text[len] = '\0';
+	x->unended = c == EOF;
+	x->number++;
+	x->lines++;
+	str_harmless(x->text, 0);
+	x->line = x->text;
+	while (str_starts(x->line, "> ")) {	/* a quotation */
+		x->line += 2;
+	}
+	return true;
 }

@@ -817,9 +817,9 @@ static void take_absence(struct parser *p, const char *line)
 	p->filled = false;
 }
 
-static int take_line(void *user, const char *line, bool unended, struct err *e)
+static int take_line(struct parser *p, struct err *e)
 {
-	struct parser *p = user;
+	const char *line = p->x->line;
 	const char *text = skip_prefixes(line);
 	const char *body = skip_prefixes(text + strspn(text, "# "));
 	int rc = 0;
@@ -839,7 +839,7 @@ static int take_line(void *user, const char *line, bool unended, struct err *e)
 		rc = end_table(p, e);
 		open_table(p);
 	} else if (p->open && !p->ended &&
-		   (rc = take_row(p, unended, e)) != 0) {
+		   (rc = take_row(p, p->x->unended, e)) != 0) {
 		p->fresh = false;
 		rc = rc < 0 ? -1 : 0;
 	} else if (str_starts(body, "Avg bus bandwidth")) {
@@ -872,10 +872,12 @@ int import_sweep(struct import *x, FILE *f, struct err *e)
 		.x = x, .hosts = json_object(), .labels = json_object(),
 		.numbers = json_object(), .choices = json_object(),
 	};
-	int rc;
+	int rc = 0;
 
 	forget(&p);
-	rc = import_each_line(x, f, take_line, &p, e);
+	while (rc == 0 && import_next_line(x, f)) {
+		rc = take_line(&p, e);
+	}
 	const bool cut = rc == 0 && p.open && !p.ended && p.head.program &&
 			 !p.failure[0];
 
