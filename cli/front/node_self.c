@@ -35,7 +35,6 @@
 /* Receiver of rows and facts. */
 struct sink {
 	struct run *run;
-	struct memlock_rows *rows;
 	const char *node;	/* which they are of; NULL: they name it, and
 				 * facts are not wanted */
 	struct err *e;
@@ -52,7 +51,7 @@ static int add_row(struct sink *s, const json_t *json, const char *node)
 	if (node) {
 		STR_COPY(row.node, node);
 	}
-	return memlock_run_add(s->run, s->rows, &row) < 0 ?
+	return memlock_run_add(s->run, &row) < 0 ?
 		       err_set(s->e, ENOMEM, "no memory for the rows") : 0;
 }
 
@@ -182,11 +181,10 @@ static int begin(const struct session *s, const char *probe, struct run *run,
 	return 0;
 }
 
-/** As judged_json(), of @rows and the facts of @run, which are in no file; NULL
- *  and false: without these. */
+/** As judged_json(), of the rows and facts of @run, which are in no file; only
+ *  if @rows and @facts. */
 static int print_json(const struct run *run, const struct verdict *v,
-		      const struct memlock_rows *rows, bool facts,
-		      struct err *e)
+		      bool rows, bool facts, struct err *e)
 {
 	json_t *all = json_pack("{s:O, s:o}", "run", run->json, "verdict",
 				verdict_json(run, v)), *list;
@@ -194,9 +192,9 @@ static int print_json(const struct run *run, const struct verdict *v,
 
 	if (all && rows) {
 		list = json_array();
-		for (size_t i = 0; i < rows->n; i++) {
+		for (size_t i = 0; i < run->rows; i++) {
 			json_array_append_new(list,
-				record_json(&schema_memlock, &rows->rows[i]));
+				record_json(&schema_memlock, &run->memlock[i]));
 		}
 		json_object_set_new(all, "rows", list);
 	}
@@ -238,7 +236,7 @@ static int fill_run(const struct session *s, struct judged *run, struct err *e)
 {
 	const struct probe *probe = probe_find(run->run.probe);
 	const struct name_text one = { .name = probe->name };
-	struct sink sink = { .run = &run->run, .rows = run->more, .e = e };
+	struct sink sink = { .run = &run->run, .e = e };
 	struct node_look end = { 0 };
 	char host[HOSTNAME_SIZE];
 	json_t *row, *last;
@@ -266,23 +264,23 @@ static int fill_run(const struct session *s, struct judged *run, struct err *e)
 
 static int node_look_show(const struct session *s, struct judged *run)
 {
-	const struct memlock_rows *rows = run->more;
 	struct str text = STR_INIT;
 	struct err e = { 0 };
 	int code;
 
-	if (memlock_judge(&run->run, run->more, &run->verdict) < 0) {
+	if (memlock_judge(&run->run, &run->verdict) < 0) {
 		err_set(&e, ENOMEM, "cannot judge the node");
 		return talk_fail(&e, CODE_UNABLE);
 	}
 	code = judged_exit(run);
-	if (s->spec.json && print_json(&run->run, &run->verdict, rows, false,
+	if (s->spec.json && print_json(&run->run, &run->verdict, true, false,
 				       &e) < 0 && !ferror(stdout)) {
 		code = talk_fail(&e, CODE_UNABLE);
 	} else if (s->spec.csv) {
 		record_add_header(&schema_memlock, &text);
-		for (size_t i = 0; i < rows->n; i++) {
-			record_add_csv(&schema_memlock, &rows->rows[i], &text);
+		for (size_t i = 0; i < run->run.rows; i++) {
+			record_add_csv(&schema_memlock, &run->run.memlock[i],
+				       &text);
 		}
 	} else if (!s->spec.json && !s->spec.quiet) {
 		judged_words(run, screen_width(STDOUT_FILENO),
@@ -299,7 +297,6 @@ static int node_look_show(const struct session *s, struct judged *run)
 /** -o: the same files as any run, then the same words. */
 static int keep_look(const struct session *s, const struct judged *run)
 {
-	const struct memlock_rows *rows = run->more;
 	struct rundir_table results = { 0 };
 	char dir[PATH_MAX];
 	struct err e = { 0 };
@@ -313,8 +310,8 @@ static int keep_look(const struct session *s, const struct judged *run)
 	    rundir_table_open(&results, dir, &schema_memlock, &e) < 0) {
 		return talk_fail(&e, CODE_UNABLE);
 	}
-	for (size_t i = 0; i < rows->n && code == 0; i++) {
-		code = rundir_table_add(&results, &rows->rows[i], &e);
+	for (size_t i = 0; i < run->run.rows && code == 0; i++) {
+		code = rundir_table_add(&results, &run->run.memlock[i], &e);
 	}
 	rundir_table_close(&results);
 	if (code == 0) {
@@ -325,8 +322,7 @@ static int keep_look(const struct session *s, const struct judged *run)
 
 int node_look(const struct session *s, const char *name)
 {
-	struct memlock_rows rows = { 0 };
-	struct judged run = { .kind = &judged_memlock, .more = &rows };
+	struct judged run = { .kind = &judged_memlock };
 	struct err e = { 0 };
 	int code;
 
@@ -339,7 +335,6 @@ int node_look(const struct session *s, const char *name)
 		code = s->spec.out[0] ? keep_look(s, &run)
 				      : node_look_show(s, &run);
 	}
-	memlock_rows_release(&rows);
 	run_release(&run.run);
 	return code;
 }
@@ -357,7 +352,7 @@ static const struct name_text looks[] = {
 #define LOOKS (sizeof(looks) / sizeof(looks[0]))
 
 static int show(const struct session *s, struct run *run,
-		struct memlock_rows *rows, const struct node_look ends[LOOKS])
+		const struct node_look ends[LOOKS])
 {
 	const struct spec *spec = &s->spec;
 	const bool all = spec->json == SPEC_JSON_ALL;
@@ -366,7 +361,7 @@ static int show(const struct session *s, struct run *run,
 	struct err e = { 0 };
 	int code;
 
-	if (node_judge(run, rows, ends, LOOKS, &verdict) < 0) {
+	if (node_judge(run, ends, LOOKS, &verdict) < 0) {
 		err_set(&e, ENOMEM, "cannot judge the node");
 		return talk_fail(&e, CODE_UNABLE);
 	}
@@ -377,8 +372,8 @@ static int show(const struct session *s, struct run *run,
 		code = verdict_exit(run, &verdict);
 	}
 	if (spec->json) {
-		if (print_json(run, &verdict, all ? rows : NULL, all,
-			       &e) < 0 && !ferror(stdout)) {
+		if (print_json(run, &verdict, all, all, &e) < 0 &&
+		    !ferror(stdout)) {
 			code = talk_fail(&e, CODE_UNABLE);
 		}
 	} else if (!spec->quiet) {
@@ -398,11 +393,10 @@ int node_self(const struct session *s)
 {
 	const bool typed = options_typed(s, "time-limit");
 	int64_t all_ns = s->spec.max_time_ns, deadline_ns;
-	struct memlock_rows rows = { 0 };
 	struct node_look ends[LOOKS] = { 0 };
 	struct run run = { 0 };
 	struct err e = { 0 };
-	struct sink sink = { .run = &run, .rows = &rows, .e = &e };
+	struct sink sink = { .run = &run, .e = &e };
 	char name[HOSTNAME_SIZE];
 	int code;
 
@@ -429,8 +423,7 @@ int node_self(const struct session *s)
 				    &sink, ends);
 	}
 	code = code < 0 ? talk_fail(&e, CODE_UNABLE) :
-			  show(s, &run, &rows, ends);
-	memlock_rows_release(&rows);
+			  show(s, &run, ends);
 	run_release(&run);
 	return code;
 }

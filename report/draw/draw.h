@@ -59,7 +59,7 @@ int figure_picture(const struct figure *f, const struct verdict *v,
  *  of a node.  0; 1 if there is nothing to draw; -1 without memory.
  *  picture_release() in any case. */
 int gpu_bars(const struct run *run, const struct verdict *v,
-	     const struct gpu_rows *rows, struct picture *p);
+	     const struct gpu_turns *rows, struct picture *p);
 #define GPU_BARS_MAX 448
 
 /** Lay out the rates of the slow pair of @first, a row of run->diagnose: a bar

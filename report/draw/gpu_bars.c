@@ -33,7 +33,7 @@ static const char *const tests[] = {
 
 struct bars {
 	struct picture *p;
-	const struct gpu_rows *rows;
+	const struct gpu_turns *rows;
 	bool by_node;		/* a bar is the slowest GPU of a node */
 	size_t n;		/* bars of a test */
 	double wide;
@@ -42,7 +42,7 @@ struct bars {
 	bool below, failed;	/* there are such bars */
 };
 
-static bool starts_node(const struct gpu_rows *rows, size_t i)
+static bool starts_node(const struct gpu_turns *rows, size_t i)
 {
 	const struct gpu_row *r = &rows->list[i];
 
@@ -174,7 +174,7 @@ static void add_legend(const struct bars *b, float y)
 static size_t add_tests(struct bars *b)
 {
 	const float wide = (float)(b->wide * (double)b->n);
-	const struct gpu_rows *rows = b->rows;
+	const struct gpu_turns *rows = b->rows;
 	size_t drawn = 0;
 
 	for (size_t k = 0; k < sizeof(tests) / sizeof(tests[0]); k++) {
@@ -219,7 +219,7 @@ static size_t add_tests(struct bars *b)
 }
 
 int gpu_bars(const struct run *run, const struct verdict *v,
-	     const struct gpu_rows *rows, struct picture *p)
+	     const struct gpu_turns *rows, struct picture *p)
 {
 	struct bars b = { .p = p, .rows = rows,
 			  .values = calloc(rows->n + 1, sizeof(double)) };

@@ -112,47 +112,46 @@ static void take(const struct gpu_row *r, size_t n, struct gpu_row *one,
 	}
 }
 
-int gpu_turns_make(struct gpu_turns *t)
+int gpu_turns_make(struct run *run, struct gpu_turns *t)
 {
-	const struct gpu_rows *all = &t->all;
-	double *room = calloc(all->n + 1, sizeof(*room));
+	struct gpu_row *all = run->gpu;
+	const size_t n = run->rows;
+	double *room = calloc(n + 1, sizeof(*room));
 	size_t end;
 
-	if (all->n > 0) {
-		qsort(all->list, all->n, sizeof(*all->list), by_turn);
+	if (n > 0) {
+		qsort(all, n, sizeof(*all), by_turn);
 	}
-	t->trends = calloc(all->n + 1, sizeof(*t->trends));
-	t->borrowed = all->n > 0;	/* and no test has a second row */
-	for (size_t i = 1; i < all->n && t->borrowed; i++) {
-		t->borrowed = by_test(&all->list[i - 1], &all->list[i]) != 0;
+	t->trends = calloc(n + 1, sizeof(*t->trends));
+	t->borrowed = n > 0;	/* and no test has a second row */
+	for (size_t i = 1; i < n && t->borrowed; i++) {
+		t->borrowed = by_test(&all[i - 1], &all[i]) != 0;
 	}
-	t->one.list = t->borrowed ? all->list :
-		      calloc(all->n + 1, sizeof(*t->one.list));
-	if (!room || !t->one.list || !t->trends) {
+	t->list = t->borrowed ? all : calloc(n + 1, sizeof(*t->list));
+	if (!room || !t->list || !t->trends) {
 		free(room);
 		return -1;
 	}
-	for (size_t i = 0; i < all->n; i = end) {
-		size_t k = t->one.n++;
+	for (size_t i = 0; i < n; i = end) {
+		size_t k = t->n++;
 
-		for (end = i + 1; end < all->n &&
-				  by_test(&all->list[i], &all->list[end]) == 0;
-		     end++) {
+		for (end = i + 1;
+		     end < n && by_test(&all[i], &all[end]) == 0; end++) {
 		}
-		take(&all->list[i], end - i, &t->one.list[k], &t->trends[k],
-		     room);
+		take(&all[i], end - i, &t->list[k], &t->trends[k], room);
 	}
 	free(room);
 	return 0;
 }
 
-void gpu_turns_release(struct gpu_turns *t)
+void gpu_turns_release(void *turns)
 {
+	struct gpu_turns *t = turns;
+
 	if (!t->borrowed) {
-		free(t->one.list);
+		free(t->list);
 	}
 	free(t->trends);
-	free(t->all.list);
 	*t = (struct gpu_turns){ 0 };
 }
 
@@ -569,18 +568,16 @@ static void judge_row(struct judge *j, const struct gpu_row *r)
 int gpu_judge(const struct run *run, const struct gpu_turns *turns,
 	      struct verdict *v)
 {
-	const struct gpu_rows *rows = &turns->all;
-	const struct gpu_rows *one = &turns->one;
-	const struct gpu_row **all = calloc(one->n + 1, sizeof(*all));
+	const struct gpu_row **all = calloc(turns->n + 1, sizeof(*all));
 	struct judge j = { .run = run, .v = v, .slow = run_slow_share(run),
-			   .values = calloc(rows->n + 1, sizeof(double)) };
-	const size_t n = all && j.values ? one->n : 0;
+			   .values = calloc(run->rows + 1, sizeof(double)) };
+	const size_t n = all && j.values ? turns->n : 0;
 	size_t end;
 
 	v->failed = v->failed || !all || !j.values;
 	pairs_find(run, v);
-	for (size_t i = 0; i < rows->n; i++) {
-		const struct gpu_row *r = &rows->list[i];
+	for (size_t i = 0; i < run->rows; i++) {
+		const struct gpu_row *r = &run->gpu[i];
 
 		j.any |= r->outcome == OUTCOME_OK;
 		/* a node without a GPU has nothing that could fail */
@@ -588,7 +585,7 @@ int gpu_judge(const struct run *run, const struct gpu_turns *turns,
 						 classes[r->outcome]]++;
 	}
 	for (size_t i = 0; i < n; i++) {
-		all[i] = &one->list[i];
+		all[i] = &turns->list[i];
 		judge_row(&j, all[i]);
 	}
 	if (n > 0) {
@@ -605,7 +602,7 @@ int gpu_judge(const struct run *run, const struct gpu_turns *turns,
 		judge_group(&j, &g);
 	}
 	for (size_t i = 0; i < n; i++) {
-		judge_trend(&j, &one->list[i], &turns->trends[i]);
+		judge_trend(&j, &turns->list[i], &turns->trends[i]);
 	}
 	held_findings(run, v);
 	free(j.values);

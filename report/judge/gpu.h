@@ -11,12 +11,6 @@
 
 /* ---- gpu turns ----------------------------------------------------------- */
 
-/** The rows of a run of gpu, sorted by GPU. */
-struct gpu_rows {
-	struct gpu_row *list;
-	size_t n;
-};
-
 /** How a test of --soak went on: medians of its first and last third. */
 struct gpu_trend {
 	size_t n;		/* turns */
@@ -27,18 +21,19 @@ struct gpu_trend {
 
 /** One row for all turns of a test of a GPU: the first that is not good, or
  *  whose result is not that of the first, else the first; with the median
- *  bandwidth of them all.  trends[k] is of one.list[k]. */
+ *  bandwidth of them all.  trends[k] is of list[k]. */
 struct gpu_turns {
-	struct gpu_rows all;	/* the rows of the run */
-	struct gpu_rows one;
+	struct gpu_row *list;
+	size_t n;
 	struct gpu_trend *trends;
-	bool borrowed;		/* one is that of all: each was done once */
+	bool borrowed;		/* list is run->gpu: each was done once */
 };
 
-/** Pure.  Sorts t->all and makes the rest of it.  0, or -1 without memory;
- *  gpu_turns_release() frees all of it, also then. */
-int gpu_turns_make(struct gpu_turns *t);
-void gpu_turns_release(struct gpu_turns *t);
+/** Sort the rows of @run by GPU, and make @t of them.  0, or -1 without memory;
+ *  gpu_turns_release() frees what @turns, a struct gpu_turns, has, also
+ *  then. */
+int gpu_turns_make(struct run *run, struct gpu_turns *t);
+void gpu_turns_release(void *turns);
 
 /* ---- gpu ----------------------------------------------------------------- */
 

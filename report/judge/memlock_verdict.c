@@ -515,13 +515,13 @@ static void close_finding(const struct run *run, struct finding *f)
 	free(nodes);
 }
 
-void memlock_find(const struct run *run, const struct memlock_rows *m,
-		  struct verdict *v)
+void memlock_find(const struct run *run, const struct memlock_row *rows,
+		  size_t n, struct verdict *v)
 {
 	struct judging j = { .run = run, .v = v };
 
-	for (size_t i = 0; i < m->n; i++) {
-		const struct memlock_row *row = &m->rows[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct memlock_row *row = &rows[i];
 		enum memlock_context context =
 			memlock_context_parse(row->context);
 		const bool conf = is_check(row, CHECK_LIMITS_CONF);
@@ -550,8 +550,8 @@ void memlock_find(const struct run *run, const struct memlock_rows *m,
 	for (size_t i = 0; i < j.n_nodes; i++) {
 		judge_chain(&j, &j.nodes[i]);
 	}
-	for (size_t i = 0; i < m->n; i++) {
-		judge_row(&j, &m->rows[i]);
+	for (size_t i = 0; i < n; i++) {
+		judge_row(&j, &rows[i]);
 	}
 	verdict_foreach(v, f) {
 		close_finding(run, f);
@@ -559,10 +559,9 @@ void memlock_find(const struct run *run, const struct memlock_rows *m,
 	free(j.nodes);
 }
 
-int memlock_judge(const struct run *run, const struct memlock_rows *m,
-		  struct verdict *v)
+int memlock_judge(const struct run *run, struct verdict *v)
 {
 	*v = (struct verdict){ 0 };
-	memlock_find(run, m, v);
+	memlock_find(run, run->memlock, run->rows, v);
 	return verdict_close(run, v);
 }

@@ -68,15 +68,13 @@ void chain_judge(const struct memlock_chain *c, struct chain_answer *a);
 
 /* ---- memlock verdict ----------------------------------------------------- */
 
-/** Pure: rows in, findings out, a cause once for all nodes that have it.  What
- *  memlock_run_add() made known of the rows is in @run.  0, or -1 without
- *  memory. */
-int memlock_judge(const struct run *run, const struct memlock_rows *m,
-		  struct verdict *v);
+/** Pure: rows in, findings out, a cause once for all nodes that have it.  0, or
+ *  -1 without memory. */
+int memlock_judge(const struct run *run, struct verdict *v);
 
-/** The same findings and cells into @v, which is empty and stays open: others
- *  may add theirs. */
-void memlock_find(const struct run *run, const struct memlock_rows *m,
-		  struct verdict *v);
+/** The same findings and cells of @n @rows into @v, which is empty and stays
+ *  open: others may add theirs. */
+void memlock_find(const struct run *run, const struct memlock_row *rows,
+		  size_t n, struct verdict *v);
 
 #endif

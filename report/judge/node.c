@@ -203,8 +203,7 @@ static void judge_away(const struct run *run, const struct fact_row *f,
 
 /** Judges the limits of the node.  The limit of locked memory counts only if
  *  the node has an HCA. */
-static void judge_limits(const struct run *run, const struct memlock_rows *m,
-			 struct verdict *v)
+static void judge_limits(const struct run *run, struct verdict *v)
 {
 	static const char *const checks[] = {	/* of locked memory */
 		CHECK_SOFT, CHECK_HARD, CHECK_CAP, CHECK_UNIT,
@@ -212,19 +211,19 @@ static void judge_limits(const struct run *run, const struct memlock_rows *m,
 	};
 	bool hca = run_find_fact(run, NULL, NULL, "port_state");
 	bool gpus = run_find_fact(run, NULL, NULL, "uuid");
-	struct memlock_rows some = {
-		.rows = calloc(m->n + 1, sizeof(*m->rows)),
-	};
+	struct memlock_row *some = calloc(run->rows + 1, sizeof(*some));
+	size_t n = 0;
 
-	v->failed = v->failed || !some.rows;
-	for (size_t i = 0; some.rows && i < m->n; i++) {
-		if (hca ||
-		    (gpus && str_index(checks, m->rows[i].check) < 0)) {
-			some.rows[some.n++] = m->rows[i];
+	v->failed = v->failed || !some;
+	for (size_t i = 0; some && i < run->rows; i++) {
+		const struct memlock_row *row = &run->memlock[i];
+
+		if (hca || (gpus && str_index(checks, row->check) < 0)) {
+			some[n++] = *row;
 		}
 	}
-	memlock_find(run, &some, v);
-	free(some.rows);
+	memlock_find(run, some, n, v);
+	free(some);
 }
 
 /* ---- failed checks ------------------------------------------------------- */
@@ -270,8 +269,8 @@ static void judge_looks(const struct run *run, const struct node_look *looks,
 	}
 }
 
-int node_judge(const struct run *run, const struct memlock_rows *m,
-	       const struct node_look *looks, size_t n, struct verdict *v)
+int node_judge(const struct run *run, const struct node_look *looks, size_t n,
+	       struct verdict *v)
 {
 	int port = -1;
 
@@ -279,7 +278,7 @@ int node_judge(const struct run *run, const struct memlock_rows *m,
 	if (run->n_nodes < 1) {
 		return verdict_close(run, v);
 	}
-	judge_limits(run, m, v);
+	judge_limits(run, v);
 	run_foreach_fact(run, f) {
 		apply_rules(run, f, v);
 		if (strcmp(f->fact, "port_state") == 0) {

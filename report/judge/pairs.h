@@ -77,13 +77,13 @@ struct node_look {
 };
 
 /**
- * Finds faults that need no comparison with other nodes: reads the facts of
- * @run, the rows of @m and the @n @looks, and writes findings.  Limits of
+ * Finds faults that need no comparison with other nodes: reads the facts and
+ * rows of @run and the @n @looks, and writes findings.  Limits of
  * locked memory count if there is an HCA; other limits if there is an HCA or a
  * GPU.  Pure.  Returns 0, or -1 without memory.
  */
-int node_judge(const struct run *run, const struct memlock_rows *m,
-	       const struct node_look *looks, size_t n, struct verdict *v);
+int node_judge(const struct run *run, const struct node_look *looks, size_t n,
+	       struct verdict *v);
 
 /** Returns true if a finding of @code may fail a node in an unattended check;
  *  false for codes that say that a check was not possible or that a GPU is in

@@ -433,7 +433,13 @@ static int take_all(struct record_reader *r, const struct run_rows *rows,
 		if (rows->run) {
 			rows->run->line = line;
 		}
-		took = line > 0 ? rows->take(rows, before) : 0;
+		if (line > 0 && rows->take) {
+			took = rows->take(rows, before);
+		} else if (line > 0) {
+			took = grow_add(&rows->run->list, &rows->run->rows,
+					before, rows->schema->row_size) ?
+				       0 : -1;
+		}
 		if (took > 0) {
 			snprintf(why, sizeof(why), "line %zu: %s", line,
 				 rows->misfit);
@@ -814,6 +820,7 @@ void run_release(struct run *run)
 	free(run->fact_slots);
 	free(run->events);
 	free(run->diagnose);
+	free(run->list);
 	json_decref(run->json);
 	*run = (struct run){ 0 };
 }
@@ -878,39 +885,33 @@ const char *memlock_bytes(int64_t bytes, char *buf, size_t size)
 	return buf;
 }
 
-int memlock_run_add(struct run *run, struct memlock_rows *m,
-		    const struct memlock_row *row)
+int memlock_run_add(struct run *run, const struct memlock_row *row)
 {
 	bool login = memlock_context_parse(row->context) == MEMLOCK_LOGIN;
 
-	if (!grow_add(&m->rows, &m->n, row, sizeof(*row)) ||
+	if (run->rows == MEMLOCK_ROWS_MAX ||
+	    !grow_add(&run->memlock, &run->rows, row, sizeof(*row)) ||
 	    (row->hca[0] && run_add_name(run, row->hca) == 0)) {
 		return -1;
 	}
-	run->rows = m->n;
 	return login ? 0 : run_note_node(run, row->node);
 }
 
 static int take_memlock(const struct run_rows *rows, const void *row)
 {
-	struct memlock_rows *m = rows->user;
-
-	return m->n == MEMLOCK_ROWS_MAX ?
-		       -1 : memlock_run_add(rows->run, m, row);
+	return memlock_run_add(rows->run, row);
 }
 
-int memlock_run_read(const char *dir, struct run *run, struct memlock_rows *m,
-		     struct err *e)
+int memlock_run_read(const char *dir, struct run *run, struct err *e)
 {
 	const struct run_rows rows = { .schema = &schema_memlock, .run = run,
-				       .take = take_memlock, .user = m };
+				       .take = take_memlock };
 
-	*m = (struct memlock_rows){ 0 };
 	if (run_load(dir, &rows, e) < 0) {
 		return -1;
 	}
-	for (size_t i = 0; i < m->n; i++) {
-		const char *context = m->rows[i].context;
+	for (size_t i = 0; i < run->rows; i++) {
+		const char *context = run->memlock[i].context;
 
 		/* a node that has nothing to report has a row of no context */
 		if (context[0] &&
@@ -920,10 +921,4 @@ int memlock_run_read(const char *dir, struct run *run, struct memlock_rows *m,
 		}
 	}
 	return 0;
-}
-
-void memlock_rows_release(struct memlock_rows *m)
-{
-	free(m->rows);
-	*m = (struct memlock_rows){ 0 };
 }

@@ -206,6 +206,13 @@ struct run {
 	size_t mended;		/* cells that failed before a resume, and
 				 * pass */
 	size_t rows, bad_rows;
+	union {			/* the rows themselves, of a probe whose run
+				 * has no pairs, and of those rows alone */
+		void *list;
+		struct memlock_row *memlock;
+		struct gpu_row *gpu;
+		struct info_row *info;
+	};
 	char bad_why[160];
 	struct run_flow {	/* UDP flows that lost packets */
 		int src, dst;	/* ranks */
@@ -492,20 +499,11 @@ const struct skew_fact *skew_fact_of(const struct run *run,
 
 /* ---- memlock run --------------------------------------------------------- */
 
-/** The rows of a run of memlock, besides what any run has. */
-struct memlock_rows {
-	struct memlock_row *rows;
-	size_t n;
-};
-
-/** Read DIR into both; -1 with @e.  The caller releases both in any case. */
-int memlock_run_read(const char *dir, struct run *run, struct memlock_rows *m,
-		     struct err *e);
+/** Read DIR; -1 with @e.  The caller releases @run in any case. */
+int memlock_run_read(const char *dir, struct run *run, struct err *e);
 /** Append a row; its node, but for a login shell's, and its HCA become known to
  *  @run.  -1 without memory. */
-int memlock_run_add(struct run *run, struct memlock_rows *m,
-		    const struct memlock_row *row);
-void memlock_rows_release(struct memlock_rows *m);
+int memlock_run_add(struct run *run, const struct memlock_row *row);
 
 /** "64 KiB", "unlimited", "-" when there is no number; returns @buf. */
 const char *memlock_bytes(int64_t bytes, char *buf, size_t size);
@@ -516,7 +514,8 @@ const char *memlock_bytes(int64_t bytes, char *buf, size_t size);
 struct run_rows {
 	const struct schema *schema;
 	/** Take a row.  Returns 0; 1 if it does not belong to the run, which
-	 *  counts it as a bad one; -1 without memory. */
+	 *  counts it as a bad one; -1 without memory.  NULL: keep it in
+	 *  run->list. */
 	int (*take)(const struct run_rows *rows, const void *row);
 	/** Prefetch the memory that take() will need for @row, before the row
 	 *  in front of it is taken; or NULL. */

@@ -21,25 +21,16 @@
 /** GPUs that a screen shows. */
 #define GPUS_SHOWN 64
 
-static int take_row(const struct run_rows *rows, const void *data)
-{
-	struct gpu_turns *t = rows->user;
-	const struct gpu_row *row = data;
-
-	rows->run->rows++;
-	return grow_add(&t->all.list, &t->all.n, row, sizeof(*row)) ? 0 : -1;
-}
-
 /** Sort the rows by turns, and note their nodes, of which each is looked for
  *  once. */
 static int end(const struct run_rows *rows, struct err *e)
 {
 	struct gpu_turns *t = rows->user;
-	int rc = gpu_turns_make(t);
+	int rc = gpu_turns_make(rows->run, t);
 
 	(void)e;	/* only memory can be missing */
-	for (size_t i = 0; i < t->one.n && rc == 0; i++) {
-		const struct gpu_row *r = &t->one.list[i];
+	for (size_t i = 0; i < t->n && rc == 0; i++) {
+		const struct gpu_row *r = &t->list[i];
 
 		rc = i > 0 && strcmp(r->node, r[-1].node) == 0 ?
 			     0 : run_note_node(rows->run, r->node);
@@ -51,16 +42,10 @@ static int judge(const char *dir, struct judged *j, struct err *e)
 {
 	struct gpu_turns *t = j->more;
 	const struct run_rows rows = { .schema = &schema_gpu, .run = &j->run,
-				       .take = take_row, .end = end,
-				       .user = t };
+				       .end = end, .user = t };
 
 	return run_load(dir, &rows, e) < 0 ?
 		       -1 : gpu_judge(&j->run, t, &j->verdict);
-}
-
-static void release(void *more)
-{
-	gpu_turns_release(more);
 }
 
 static bool head(const struct judged *j, int i, char *buf, size_t size)
@@ -68,8 +53,8 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 	const struct gpu_turns *t = j->more;
 	size_t n = 0;
 
-	for (size_t k = 0; k < t->one.n; k++) {
-		const struct gpu_row *r = &t->one.list[k];
+	for (size_t k = 0; k < t->n; k++) {
+		const struct gpu_row *r = &t->list[k];
 
 		n += strcmp(r->test, GPU_TEST_OPEN) == 0 &&
 		     r->gpu != RECORD_NONE;
@@ -80,7 +65,7 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 }
 
 /** The test of the GPU of @of, its first row: its others follow. */
-static const struct gpu_row *find(const struct gpu_rows *rows,
+static const struct gpu_row *find(const struct gpu_turns *rows,
 				  const struct gpu_row *of, const char *test)
 {
 	for (const struct gpu_row *r = of;
@@ -100,7 +85,7 @@ static const char *const rates[] = {
 #define RATES (sizeof(rates) / sizeof(*rates))
 
 /** Add the row of the GPU of @of; @best has the highest rate of each test. */
-static void add_gpu(const struct gpu_rows *rows, const struct gpu_row *of,
+static void add_gpu(const struct gpu_turns *rows, const struct gpu_row *of,
 		    const double best[RATES], struct table *t)
 {
 	const struct gpu_row *c = find(rows, of, GPU_TEST_COMPUTE);
@@ -148,8 +133,7 @@ static void tables(const struct judged *j, struct tables *to)
 		{ .name = "power", .width = 5, .right = true },
 		{ .name = "temp", .width = 4, .right = true },
 	};
-	const struct gpu_turns *turns = j->more;
-	const struct gpu_rows *rows = &turns->one;
+	const struct gpu_turns *rows = j->more;
 	struct table *t = tables_add(to, &(struct table){
 		.title = "Tests of each GPU", .columns = columns,
 		.n_columns = 10, .shown = GPUS_SHOWN,
@@ -184,14 +168,14 @@ static const char *figure(const struct judged *j, int i, char *buf,
 		{ GPU_TEST_COPY, "median copy in a GPU" },
 	};
 	const struct gpu_turns *t = j->more;
-	double *values = calloc(t->one.n + 1, sizeof(*values));
+	double *values = calloc(t->n + 1, sizeof(*values));
 	const char *name = NULL;
 
 	for (size_t k = 0; values && !name && k < 2; k++) {
 		size_t n = 0;
 
-		for (size_t r = 0; r < t->one.n; r++) {
-			const struct gpu_row *row = &t->one.list[r];
+		for (size_t r = 0; r < t->n; r++) {
+			const struct gpu_row *row = &t->list[r];
 
 			if (strcmp(row->test, figures[k].test) == 0 &&
 			    row->bw_GB_s > 0) {
@@ -214,7 +198,7 @@ static int draw(const struct judged *j, const char *dir, struct err *e)
 {
 	const struct gpu_turns *t = j->more;
 	struct picture p;
-	int rc = gpu_bars(&j->run, &j->verdict, &t->one, &p);
+	int rc = gpu_bars(&j->run, &j->verdict, t, &p);
 
 	rc = rc < 0 ? err_set(e, ENOMEM, "cannot lay out the bars") :
 	     rc > 0 ? 0 : picture_render(dir, GPU_BARS_NAME, &p, e);
@@ -234,7 +218,7 @@ const struct judged_kind judged_gpu = {
 	.probe = "gpu",
 	.more_size = sizeof(struct gpu_turns),
 	.judge = judge,
-	.release = release,
+	.release = gpu_turns_release,
 	.head = head,
 	.tables = tables,
 	.figure = figure,

@@ -16,24 +16,21 @@
 
 static int take_row(const struct run_rows *rows, const void *data)
 {
+	struct run *run = rows->run;
 	const struct info_row *row = data;
 
-	return grow_add(rows->user, &rows->run->rows, row, sizeof(*row)) ?
-		       run_note_node(rows->run, row->node) : -1;
+	return grow_add(&run->info, &run->rows, row, sizeof(*row)) ?
+		       run_note_node(run, row->node) : -1;
 }
 
 static int judge(const char *dir, struct judged *j, struct err *e)
 {
-	struct info_row *list = NULL;	/* run.rows of them */
 	const struct run_rows rows = { .schema = &schema_info, .run = &j->run,
-				       .take = take_row, .user = &list };
-	int rc = run_load(dir, &rows, e);
+				       .take = take_row };
 
-	if (rc == 0) {
-		rc = info_judge(&j->run, list, j->run.rows, &j->verdict);
-	}
-	free(list);
-	return rc;
+	return run_load(dir, &rows, e) < 0 ?
+		       -1 : info_judge(&j->run, j->run.info, j->run.rows,
+				       &j->verdict);
 }
 
 static bool info_head(const struct judged *j, int i, char *buf, size_t size)

@@ -25,12 +25,14 @@ struct judged_memlock_line {
 };
 
 /** The row about @check behind row @like, among those of its context. */
-static const struct memlock_row *find_row(const struct memlock_rows *run,
+static const struct memlock_row *find_row(const struct run *run,
 					  const struct memlock_row *like,
 					  const char *check)
 {
+	const struct memlock_row *end = run->memlock + run->rows;
+
 	for (const struct memlock_row *r = like + 1;
-	     r < run->rows + run->n && strcmp(r->node, like->node) == 0; r++) {
+	     r < end && strcmp(r->node, like->node) == 0; r++) {
 		if (strcmp(r->check, check) == 0 &&
 		    strcmp(r->context, like->context) == 0) {
 			return r;
@@ -41,7 +43,7 @@ static const struct memlock_row *find_row(const struct memlock_rows *run,
 
 /** The line of a context, and which setting the limit comes from, as far as
  *  that is known. */
-static struct judged_memlock_line take_context(const struct memlock_rows *run,
+static struct judged_memlock_line take_context(const struct run *run,
 					       const struct memlock_row *soft)
 {
 	static const char *const setters[] = { CHECK_UNIT, CHECK_LIMITS_CONF };
@@ -128,7 +130,7 @@ static void add_lines(struct judged_memlock_line *lines, size_t n,
 /* ---- the proof --------------------------------------------------------- */
 
 /** Add what failed first, then what did not fail. */
-static void add_proof(const struct memlock_rows *run, struct tables *to)
+static void add_proof(const struct run *run, struct tables *to)
 {
 	static const enum outcome order[] = { OUTCOME_ERROR, OUTCOME_OK };
 	static const struct table_column columns[] = {
@@ -145,8 +147,8 @@ static void add_proof(const struct memlock_rows *run, struct tables *to)
 	char bytes[32];
 
 	for (size_t o = 0; o < 2; o++) {
-		for (size_t i = 0; i < run->n; i++) {
-			const struct memlock_row *r = &run->rows[i];
+		for (size_t i = 0; i < run->rows; i++) {
+			const struct memlock_row *r = &run->memlock[i];
 			const int64_t sizes[] = { r->limit_B, r->max_ok_B,
 						  r->min_fail_B, r->needed_B };
 
@@ -174,16 +176,17 @@ static void tables(const struct judged *j, struct tables *to)
 		{ .name = "node", .width = 13, .most = 40 },
 		{ .name = "set by", .tail = true },
 	};
-	const struct memlock_rows *run = j->more;
-	struct judged_memlock_line *lines = calloc(run->n + 1, sizeof(*lines));
-	char (*names)[64] = calloc(run->n + 1, sizeof(*names));
+	const struct run *run = &j->run;
+	struct judged_memlock_line *lines =
+		calloc(run->rows + 1, sizeof(*lines));
+	char (*names)[64] = calloc(run->rows + 1, sizeof(*names));
 	struct table *t = tables_add(to, &(struct table){
 		.title = "Limits by context", .columns = columns,
 		.n_columns = 6, .indent = 2 });
 	size_t n = 0;
 
-	for (size_t i = 0; lines && names && i < run->n; i++) {
-		const struct memlock_row *r = &run->rows[i];
+	for (size_t i = 0; lines && names && i < run->rows; i++) {
+		const struct memlock_row *r = &run->memlock[i];
 
 		if (strcmp(r->check, CHECK_SOFT) == 0 &&
 		    r->outcome != OUTCOME_SKIPPED) {
@@ -204,23 +207,18 @@ static void tables(const struct judged *j, struct tables *to)
 
 static int judge(const char *dir, struct judged *j, struct err *e)
 {
-	return memlock_run_read(dir, &j->run, j->more, e) < 0 ?
-		       -1 : memlock_judge(&j->run, j->more, &j->verdict);
-}
-
-static void release(void *more)
-{
-	memlock_rows_release(more);
+	return memlock_run_read(dir, &j->run, e) < 0 ?
+		       -1 : memlock_judge(&j->run, &j->verdict);
 }
 
 /** Bytes that a process of NCCL needs; the lowest limit into *@least. */
-static int64_t needed_B(const struct memlock_rows *run, int64_t *least)
+static int64_t needed_B(const struct run *run, int64_t *least)
 {
 	int64_t needed = 0;
 
 	*least = INT64_MAX;
-	for (size_t k = 0; k < run->n; k++) {
-		const struct memlock_row *r = &run->rows[k];
+	for (size_t k = 0; k < run->rows; k++) {
+		const struct memlock_row *r = &run->memlock[k];
 
 		if (strcmp(r->check, CHECK_SOFT) == 0) {
 			needed = r->needed_B > needed ? r->needed_B : needed;
@@ -234,7 +232,7 @@ static int64_t needed_B(const struct memlock_rows *run, int64_t *least)
 static const char *figure(const struct judged *j, int i, char *buf,
 			  size_t size)
 {
-	int64_t least, needed = needed_B(j->more, &least);
+	int64_t least, needed = needed_B(&j->run, &least);
 
 	memlock_bytes(i == 0 ? least : needed, buf, size);
 	return i == 0 ? "lowest limit" : i == 1 ? "needed per process" : NULL;
@@ -243,7 +241,7 @@ static const char *figure(const struct judged *j, int i, char *buf,
 static bool head(const struct judged *j, int i, char *buf, size_t size)
 {
 	const size_t *cells = j->verdict.cells;
-	int64_t least, needed = needed_B(j->more, &least);
+	int64_t least, needed = needed_B(&j->run, &least);
 	const bool known = least != INT64_MAX;
 	char bytes[32], limit[32];
 
@@ -266,9 +264,7 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 
 const struct judged_kind judged_memlock = {
 	.probe = "memlock",
-	.more_size = sizeof(struct memlock_rows),
 	.judge = judge,
-	.release = release,
 	.head = head,
 	.tables = tables,
 	.figure = figure,

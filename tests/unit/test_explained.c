@@ -236,7 +236,6 @@ static void check_memlock(uint64_t number)
 	struct dice of = { .number = number }, *d = &of;
 	struct run r = { .json = json_object(), .ended = true,
 			 .probe = "memlock" };
-	struct memlock_rows m = { 0 };
 	struct memlock_row row;
 	struct verdict v;
 
@@ -245,14 +244,13 @@ static void check_memlock(uint64_t number)
 	STR_COPY(row.check, ANY(checks));
 	STR_COPY(row.context, ANY(contexts));
 	row.outcome = ANY(outcomes);
-	assert_int_equal(memlock_run_add(&r, &m, &row), 0);
-	assert_int_equal(memlock_judge(&r, &m, &v), 0);
+	assert_int_equal(memlock_run_add(&r, &row), 0);
+	assert_int_equal(memlock_judge(&r, &v), 0);
 	if (cells_failed(cells_class_of(row.outcome)) && v.n == 0) {
 		fail_msg("case %d: %s of %s (%s) is not said", (int)number,
 			 outcome_name(row.outcome), row.check, row.context);
 	}
 	verdict_release(&v);
-	memlock_rows_release(&m);
 	run_release(&r);
 }
 

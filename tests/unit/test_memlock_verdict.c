@@ -22,12 +22,11 @@
 static struct judged judged;
 static struct run *const run = &judged.run;
 static struct verdict *const verdict = &judged.verdict;
-static struct memlock_rows rows;
 
 static int setup(void **state)
 {
 	(void)state;
-	judged = (struct judged){ .kind = &judged_memlock, .more = &rows };
+	judged = (struct judged){ .kind = &judged_memlock };
 	run->ended = true;
 	STR_COPY(run->probe, "memlock");
 	return 0;
@@ -36,7 +35,6 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	memlock_rows_release(&rows);
 	run_release(run);
 	verdict_release(verdict);
 	return 0;
@@ -52,8 +50,8 @@ static struct memlock_row *add(const char *node, const char *context,
 	STR_COPY(row.context, context);
 	STR_COPY(row.check, check);
 	row.outcome = outcome;
-	assert_int_equal(memlock_run_add(run, &rows, &row), 0);
-	return &rows.rows[rows.n - 1];
+	assert_int_equal(memlock_run_add(run, &row), 0);
+	return &run->memlock[run->rows - 1];
 }
 
 static void limits(const char *node, const char *context, int64_t soft,
@@ -93,7 +91,7 @@ static void propagation(const char *code)
 
 static void judge(enum verdict_status status, size_t findings, int code)
 {
-	assert_int_equal(memlock_judge(run, &rows, verdict), 0);
+	assert_int_equal(memlock_judge(run, verdict), 0);
 	assert_int_equal(verdict->status, status);
 	assert_int_equal(verdict->n, findings);
 	assert_int_equal(verdict_exit(run, verdict), code);
@@ -240,7 +238,7 @@ static void a_shell_that_is_nobodys_job_proves_nothing(void **state)
 	judge(VERDICT_PASS, 0, 0);
 	verdict_release(verdict);
 	/* what is not the limit is no matter of that shell */
-	STR_COPY(rows.rows[rows.n - 1].code, "device_full");
+	STR_COPY(run->memlock[run->rows - 1].code, "device_full");
 	judge(VERDICT_FAIL, 1, 1);
 }
 
@@ -251,7 +249,7 @@ static void look_alikes_are_not_memlock(void **state)
 	(void)state;
 	limits("n1", "step", MAX, MAX);
 	proof("n1", "mlx5_0", CHECK_CQ, 0, 4096, "device_full");
-	r = &rows.rows[rows.n - 1];
+	r = &run->memlock[run->rows - 1];
 	STR_COPY(r->detail, "not memlock: the device has none left");
 	judge(VERDICT_FAIL, 1, 1);
 	assert_int_equal(verdict->findings[0].part.kind, PART_NIC);
@@ -397,7 +395,7 @@ static void words_fit_the_terminal(void **state)
 		proof(node, "mlx5_bond_0", CHECK_CQ, 60 * KIB, 64 * KIB,
 		      CODE_ENOMEM);
 	}
-	assert_int_equal(memlock_judge(run, &rows, verdict), 0);
+	assert_int_equal(memlock_judge(run, verdict), 0);
 	show_words(&judged, 80, false, &out);
 	at = out.data;
 	while ((line = strsep(&at, "\n"))) {

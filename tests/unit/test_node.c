@@ -99,7 +99,6 @@ static void slurm_conf_says_how_many(void **state)
 
 struct case_ {
 	struct run run;
-	struct memlock_rows rows;
 	struct node_look look;
 	struct verdict v;
 	struct str line;
@@ -130,7 +129,7 @@ static void add(struct case_ *c, const char *scope, const char *fact,
 
 static void judge(struct case_ *c)
 {
-	assert_int_equal(node_judge(&c->run, &c->rows, &c->look, 1, &c->v), 0);
+	assert_int_equal(node_judge(&c->run, &c->look, 1, &c->v), 0);
 	str_reset(&c->line);
 	node_line(&c->run, &c->v, &c->line);
 }
@@ -138,7 +137,6 @@ static void judge(struct case_ *c)
 static void end(struct case_ *c)
 {
 	verdict_release(&c->v);
-	memlock_rows_release(&c->rows);
 	run_release(&c->run);
 	str_release(&c->line);
 }
@@ -408,7 +406,7 @@ static void add_row(struct case_ *c, const char *context, const char *check,
 	row.outcome = code[0] ? OUTCOME_ERROR : OUTCOME_OK;
 	row.limit_B = limit_B;
 	row.needed_B = 33 << 20;
-	assert_int_equal(memlock_run_add(&c->run, &c->rows, &row), 0);
+	assert_int_equal(memlock_run_add(&c->run, &row), 0);
 }
 
 /* A low limit matters to who registers memory. */
