@@ -462,13 +462,6 @@ static void learn_facts(struct bundle *b, const char *name)
 	fclose(f);
 }
 
-static int learn_link(void *user, const struct switch_link *link)
-{
-	redact_add(user, REDACT_HOST, link->node);
-	redact_learn(user, "switch", link->name);
-	return 0;
-}
-
 /** Learns the users whose home directories @text names. */
 static void learn_homes(struct bundle *b, const char *text)
 {
@@ -499,7 +492,14 @@ static void learn_file(struct bundle *b, const struct bundled *x)
 		learn_json(&b->hide, "", parsed);
 		json_decref(parsed);
 	} else if (links && text) {
-		switches_parse(text, strlen(text), learn_link, &b->hide);
+		struct switch_link *list;
+		const long n = switches_parse(text, strlen(text), &list);
+
+		for (long i = 0; i < n; i++) {
+			redact_add(&b->hide, REDACT_HOST, list[i].node);
+			redact_learn(&b->hide, "switch", list[i].name);
+		}
+		free(list);
 	} else if (strcmp(kind, RUN_FACTS) == 0) {
 		learn_facts(b, x->name);
 	} else if (strcmp(kind, RECORD) == 0) {

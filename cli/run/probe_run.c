@@ -88,24 +88,23 @@ static int site_expected(struct str *text, struct err *e)
 
 /* ---- switches ------------------------------------------------------------ */
 
-static int count_link(void *user, const struct switch_link *link)
-{
-	(void)user;
-	(void)link;
-	return 0;
-}
-
 /* Appends the file @path ("" = none), which lists the switch of each node
  * (lib/data/switches.h), to @text.  Returns 0, or -1 with @e if it lists no
  * node. */
 static int site_switches(const char *path, struct str *text, struct err *e)
 {
+	struct switch_link *links;
+	long n = 1;
+
 	if (path[0] && input_read("list of switches", path, SWITCHES_MAX_BYTES,
 				  text, e) < 0) {
 		return -1;
 	}
-	if (path[0] && switches_parse(str_text(text), text->len, count_link,
-				      NULL) <= 0) {
+	if (path[0]) {
+		n = switches_parse(str_text(text), text->len, &links);
+		free(links);
+	}
+	if (n <= 0) {
 		err_set(e, 0, "no node or HCA is connected to a switch in '%s'",
 			path);
 		return err_hint(e, "it should be Slurm's topology.conf, or what "

@@ -14,19 +14,28 @@
 #define FULL 1	/* what is left is left out */
 
 struct switches_reader {
-	int (*take)(void *user, const struct switch_link *link);
-	void *user;
+	struct switch_link *links;
 	long n;
 	char at[64];		/* the switch whose ports are being listed */
 };
 
-static int tell(struct switches_reader *r, const struct switch_link *link)
+static int add_link(struct switches_reader *r, const struct switch_link *link)
 {
+	struct switch_link *more;
+
 	if (r->n == SWITCHES_MAX) {
 		return FULL;
 	}
-	r->n++;
-	return r->take(r->user, link) == 0 ? 0 : -1;
+	if ((r->n & (r->n - 1)) == 0) {		/* full: a power of two */
+		more = reallocarray(r->links, r->n > 0 ? 2 * (size_t)r->n : 1,
+				    sizeof(*more));
+		if (more == NULL) {
+			return -1;
+		}
+		r->links = more;
+	}
+	r->links[r->n++] = *link;
+	return 0;
 }
 
 /* ---- Slurm --------------------------------------------------------------- */
@@ -49,7 +58,7 @@ static int read_slurm(struct switches_reader *r, const char *line)
 	for (size_t i = 0; list != NULL && i < n && rc == 0; i++) {
 		STR_COPY(link.name, name);
 		STR_COPY(link.node, list[i]);
-		rc = tell(r, &link);
+		rc = add_link(r, &link);
 	}
 	if (list != NULL) {
 		hostlist_free(list, n);
@@ -107,16 +116,15 @@ static int read_port(struct switches_reader *r, const char *line)
 		STR_COPY(link.nic, words + len + 1);
 		link.nic[strcspn(link.nic, " ")] = '\0';
 	}
-	return link.guid[0] != '\0' || link.nic[0] != '\0' ? tell(r, &link) : 0;
+	return link.guid[0] != '\0' || link.nic[0] != '\0' ?
+		       add_link(r, &link) : 0;
 }
 
 /* ---- both ---------------------------------------------------------------- */
 
-long switches_parse(const char *text, size_t len,
-		    int (*take)(void *user, const struct switch_link *link),
-		    void *user)
+long switches_parse(const char *text, size_t len, struct switch_link **links)
 {
-	struct switches_reader r = { .take = take, .user = user };
+	struct switches_reader r = { .n = 0 };
 	char *line = malloc(LINE_MAX_BYTES), *at;
 	int rc = line != NULL ? 0 : -1;
 
@@ -149,5 +157,10 @@ long switches_parse(const char *text, size_t len,
 		len -= n;
 	}
 	free(line);
+	if (rc == -1) {
+		free(r.links);
+		r.links = NULL;
+	}
+	*links = r.links;
 	return rc == -1 ? -1 : r.n;
 }

@@ -29,12 +29,10 @@ struct switch_link {
 };
 
 /**
- * Call @take for each link in @text (@len bytes) until that returns not 0.
- * Returns how many there were, those past SWITCHES_MAX left out, or -1 when
- * @take wanted no more, or memory ran out.  Pure.
+ * Read the links in @text (@len bytes) into *@links, which the caller frees.
+ * Returns how many there are, those past SWITCHES_MAX left out, or -1 when
+ * memory runs out; *@links is NULL then.  Pure.
  */
-long switches_parse(const char *text, size_t len,
-		    int (*take)(void *user, const struct switch_link *link),
-		    void *user);
+long switches_parse(const char *text, size_t len, struct switch_link **links);
 
 #endif

@@ -75,26 +75,28 @@ int leaves_hear(struct leaves *v, int node, const json_t *facts)
 	return rc;
 }
 
-static int take_link(void *user, const struct switch_link *link)
-{
-	struct leaves *v = user;
-	const struct layout *l = v->layout;
-
-	/* lists have nodes in order: mostly it is the next one */
-	for (int i = 0; link->node[0] && i < l->n_nodes; i++) {
-		int node = (v->node + i) % l->n_nodes;
-
-		if (strcmp(l->nodes[node].name, link->node) == 0) {
-			v->node = node;
-			return place(v, node, link->nic, link->name);
-		}
-	}
-	return 0;
-}
-
 int leaves_read(struct leaves *v, const char *text, size_t len)
 {
-	return switches_parse(text, len, take_link, v) < 0 ? -1 : 0;
+	const struct layout *l = v->layout;
+	struct switch_link *links;
+	const long n = switches_parse(text, len, &links);
+	int rc = n < 0 ? -1 : 0;
+
+	for (long k = 0; k < n && rc == 0; k++) {
+		/* lists have nodes in order: mostly it is the next one */
+		for (int i = 0; links[k].node[0] && i < l->n_nodes; i++) {
+			int node = (v->node + i) % l->n_nodes;
+
+			if (strcmp(l->nodes[node].name, links[k].node) == 0) {
+				v->node = node;
+				rc = place(v, node, links[k].nic,
+					   links[k].name);
+				break;
+			}
+		}
+	}
+	free(links);
+	return rc;
 }
 
 void leaves_release(struct leaves *v)

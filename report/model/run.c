@@ -75,13 +75,6 @@ static const struct order_key guid_order[] = {
 	ORDER_END
 };
 
-struct guids {
-	struct run *run;
-	struct fact_row *list;	/* the ports of the run, by their GUID */
-	size_t n;
-	int node;		/* of the last link */
-};
-
 static int add_fact(struct run *run, const struct fact_row *of,
 		    const char *fact, const char *value)
 {
@@ -93,43 +86,46 @@ static int add_fact(struct run *run, const struct fact_row *of,
 }
 
 /** Add what @link says of a node or a port of the run as facts.  The port is
- *  found by its GUID, which is unique, else by names. */
-static int take_link(void *user, const struct switch_link *link)
+ *  found by its GUID, which is unique, among the @n @ports, else by names;
+ *  *@node is that of the last link. */
+static int take_link(struct run *run, const struct switch_link *link,
+		     const struct fact_row *ports, size_t n, int *node)
 {
-	struct guids *g = user;
 	struct fact_row row = { .source = RUN_SWITCHES }, *found;
 
 	STR_COPY(row.value, link->guid);
-	found = link->guid[0] ? order_find(&row, g->list, g->n, sizeof(row),
+	found = link->guid[0] ? order_find(&row, ports, n, sizeof(row),
 					   guid_order) : NULL;
 	if (found) {
 		STR_COPY(row.node, found->node);
 		STR_COPY(row.scope, found->scope);
 	} else {
-		g->node = run_find_node(g->run, link->node, g->node);
-		if (g->node < 0) {
+		*node = run_find_node(run, link->node, *node);
+		if (*node < 0) {
 			return 0;
 		}
-		STR_COPY(row.node, g->run->nodes[g->node].name);
+		STR_COPY(row.node, run->nodes[*node].name);
 		STR_COPY(row.scope, link->nic[0] ? link->nic : "node");
 	}
 	if (strcmp(row.scope, "node") == 0) {
-		return add_fact(g->run, &row, "leaf_switch", link->name);
+		return add_fact(run, &row, "leaf_switch", link->name);
 	}
-	return add_fact(g->run, &row, "switch", link->name) < 0 ? -1 :
-	       add_fact(g->run, &row, "switch_port", link->port);
+	return add_fact(run, &row, "switch", link->name) < 0 ? -1 :
+	       add_fact(run, &row, "switch_port", link->port);
 }
 
 /** Read facts about nodes and ports of the run from DIR/switches.  Returns 0,
  *  or -1 when memory runs out. */
 static int run_read_switches(const char *dir, struct run *run)
 {
-	struct guids g = { .run = run, .node = -1 };
 	struct err why = { 0 };
-	size_t len = 0;
+	size_t len = 0, n = 0;
 	char *text = rundir_read_text(dir, RUN_SWITCHES, SWITCHES_MAX_BYTES,
 				      &len, &why);
-	int rc = -1;
+	struct switch_link *links = NULL;
+	struct fact_row *ports;
+	long n_links;
+	int node = -1;
 
 	if (!text) {
 		if (why.code != ENOENT) {
@@ -138,23 +134,28 @@ static int run_read_switches(const char *dir, struct run *run)
 		}
 		return 0;
 	}
+	n_links = switches_parse(text, len, &links);
 	run_foreach_fact(run, f) {
-		g.n += strcmp(f->fact, "port_guid") == 0;
+		n += strcmp(f->fact, "port_guid") == 0;
 	}
-	g.list = calloc(g.n + 1, sizeof(*g.list));
-	g.n = 0;
-	for (size_t i = 0; g.list && i < run->n_facts; i++) {
+	ports = calloc(n + 1, sizeof(*ports));
+	n = 0;
+	for (size_t i = 0; ports && i < run->n_facts; i++) {
 		if (strcmp(run->facts[i].fact, "port_guid") == 0) {
-			g.list[g.n++] = run->facts[i];
+			ports[n++] = run->facts[i];
 		}
 	}
-	if (g.list) {
-		order_sort(g.list, g.n, sizeof(*g.list), guid_order);
-		rc = switches_parse(text, len, take_link, &g) < 0 ? -1 : 0;
+	order_sort(ports, n, sizeof(*ports), guid_order);
+	for (long i = 0; ports && i < n_links; i++) {
+		if (take_link(run, &links[i], ports, n, &node) < 0) {
+			n_links = -1;
+		}
 	}
-	free(g.list);
+	n_links = ports ? n_links : -1;
+	free(ports);
+	free(links);
 	free(text);
-	return rc;
+	return n_links < 0 ? -1 : 0;
 }
 
 /* ---- run nodes ----------------------------------------------------------- */

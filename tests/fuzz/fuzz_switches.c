@@ -7,21 +7,20 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int check(void *user, const struct switch_link *l)
-{
-	(void)user;
-	if (strlen(l->guid) != 16 && l->guid[0] != '\0') {
-		abort();
-	}
-	return 0;
-}
-
 /** Any bytes as a list of switches: what is found has the right form. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (switches_parse((const char *)data, size, check, NULL) >
-	    SWITCHES_MAX) {
+	struct switch_link *list;
+	const long n = switches_parse((const char *)data, size, &list);
+
+	for (long i = 0; i < n; i++) {
+		if (strlen(list[i].guid) != 16 && list[i].guid[0] != '\0') {
+			abort();
+		}
+	}
+	if (n > SWITCHES_MAX) {
 		abort();
 	}
+	free(list);
 	return 0;
 }

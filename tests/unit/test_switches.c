@@ -4,19 +4,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "lib/base/str.h"
 #include "lib/data/switches.h"
-
-static int add(void *user, const struct switch_link *l)
-{
-	str_addf(user, "%s,%s,%s:%s,%s|", l->node, l->nic, l->name, l->port,
-		 l->guid);
-	return 0;
-}
 
 static void links(void **state)
 {
@@ -54,37 +48,44 @@ static void links(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct str out = STR_INIT;
+		struct switch_link *list;
+		const long n = switches_parse(cases[i].text,
+					      strlen(cases[i].text), &list);
 
-		assert_true(switches_parse(cases[i].text,
-					   strlen(cases[i].text), add,
-					   &out) >= 0);
+		for (long k = 0; k < n; k++) {
+			str_addf(&out, "%s,%s,%s:%s,%s|", list[k].node,
+				 list[k].nic, list[k].name, list[k].port,
+				 list[k].guid);
+		}
+		free(list);
+		assert_true(n >= 0);
 		assert_string_equal(str_text(&out), cases[i].links);
 		str_release(&out);
 	}
 }
 
-static int enough(void *user, const struct switch_link *l)
+static void links_past_the_limit_are_left_out(void **state)
 {
-	(void)l;
-	return ++*(int *)user == 2;
-}
-
-static void who_has_enough_ends_it(void **state)
-{
-	static const char text[] = "SwitchName=l Nodes=n[1-9]\n";
-	int n = 0;
+	static const char line[] = "SwitchName=l Nodes=n[1-32768]\n";
+	struct switch_link *list;
+	struct str text = STR_INIT;
 
 	(void)state;
-	assert_int_equal(switches_parse(text, sizeof(text) - 1, enough, &n),
-			 -1);
-	assert_int_equal(n, 2);
+	for (int i = 0; i < SWITCHES_MAX / 32768 + 1; i++) {
+		str_add(&text, line);
+	}
+	assert_int_equal(switches_parse(str_text(&text), text.len, &list),
+			 SWITCHES_MAX);
+	assert_string_equal(list[SWITCHES_MAX - 1].node, "n32768");
+	free(list);
+	str_release(&text);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(links),
-		cmocka_unit_test(who_has_enough_ends_it),
+		cmocka_unit_test(links_past_the_limit_are_left_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
