@@ -37,11 +37,6 @@ static int local_hosts(const struct spec *s, struct hosts *h, struct err *e)
 	return hosts_parse(list, (size_t)n, h, e);
 }
 
-static bool local_meant(const struct spec *s)
-{
-	return s->local;
-}
-
 /** Compose the environment that tells agent @k its identity. */
 static void compose_env(const struct launch *l, size_t k, struct args *env)
 {
@@ -200,6 +195,6 @@ const struct launcher_ops launcher_local = {
 	.poll = local_poll,
 	.stop = local_stop,
 	.chosen = "on this machine (--local)",
-	.meant = local_meant,
+	.option = "local",
 	.release = local_release,
 };

@@ -62,11 +62,6 @@ static int ssh_hosts(const struct spec *s, struct hosts *h, struct err *e)
 			  s->hosts[0] ? s->hosts : s->nodelist, h, e);
 }
 
-static bool ssh_meant(const struct spec *s)
-{
-	return s->ssh[0];
-}
-
 /** " NAME='value'" for the shell over there. */
 static void add_variable(const char *name, const char *value, struct str *out)
 {
@@ -431,6 +426,6 @@ const struct launcher_ops launcher_ssh = {
 	.poll = ssh_poll,
 	.stop = ssh_stop,
 	.chosen = "with ssh (--ssh)",
-	.meant = ssh_meant,
+	.option = "ssh",
 	.release = ssh_release,
 };

@@ -47,12 +47,13 @@ const struct launcher_ops *launcher_choose(const struct spec *s, char *why,
 		 * too */
 		return s->dry_run || launcher_usable(ops, e) == 0 ? ops : NULL;
 	}
-	/* the launcher that is meant without being named */
+	/* the first one that an option implies, or that can be used */
 	for (size_t i = 0; launchers[i]; i++) {
 		ops = launchers[i];
 		of = ops->variable ? getenv(ops->variable) : NULL;
-		if (ops->chosen && (ops->meant ? ops->meant(s) :
-				    launcher_usable(ops, NULL) == 0)) {
+		if (ops->chosen &&
+		    (ops->option ? !spec_is_default(s, spec_find(ops->option)) :
+				   launcher_usable(ops, NULL) == 0)) {
 			snprintf(why, size, of ? "%s %.32s (%s)" : "%s",
 				 ops->chosen, of, ops->variable);
 			return ops;

@@ -172,8 +172,8 @@ struct launcher_ops {
 	/** The reason in words if it is chosen without being named, and the
 	 *  variable whose value they are about, or NULL.  NULL: never. */
 	const char *chosen, *variable;
-	/** Return true if @s implies it; NULL: it is implied if usable. */
-	bool (*meant)(const struct spec *s);
+	/** The option that implies it; NULL: it is implied if usable. */
+	const char *option;
 	/** Set the default numbers of nodes, and of GPUs per node; 0: not
 	 *  known. */
 	void (*usual)(const struct spec *s, int64_t *nodes, int64_t *gpus);
