@@ -355,7 +355,7 @@ static int open_door(struct ping_child *c, struct err *e)
 				   .udp6 = net_port(x->udp6),
 				   .tcp = net_port(x->tcp) };
 	memcpy(door.key, x->key, sizeof(door.key));
-	node_task_say("ready", ping_door_json(&door));
+	node_task_say("ready", schema_json(ping_door_fields, &door));
 	return 0;
 }
 

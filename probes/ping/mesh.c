@@ -11,23 +11,13 @@
 
 #define DOOR(member, ...) FIELD(ping_door, member, #member, __VA_ARGS__)
 
-static const struct field door_fields[] = {
+const struct field ping_door_fields[] = {
 	DOOR(udp4, INT, 0, UINT16_MAX, "port", .optional = FIELD_KEPT),
 	DOOR(udp6, INT, 0, UINT16_MAX, "port", .optional = FIELD_KEPT),
 	DOOR(tcp, INT, 0, UINT16_MAX, "port", .optional = FIELD_KEPT),
 	DOOR(key, HEX, 0, 0, "of its answers"),
 	{ 0 }
 };
-
-json_t *ping_door_json(const struct ping_door *d)
-{
-	return schema_json(door_fields, d);
-}
-
-int ping_door_parse(const json_t *json, struct ping_door *d, struct err *e)
-{
-	return schema_read(door_fields, d, json, e);
-}
 
 void ping_mesh_release(struct ping_mesh *m)
 {
@@ -221,11 +211,10 @@ json_t *ping_mesh_tell(const struct ping_mesh *m)
 					    json_integer(m->ends[k].rail));
 			json_array_append_new(ends, end);
 		}
-		json_array_append_new(nodes, json_pack("{s:s,s:b,s:o,s:o}",
-						       "name", n->name, "here",
-						       n->here, "door",
-						       ping_door_json(&n->door),
-						       "ends", ends));
+		json_array_append_new(nodes, json_pack(
+			"{s:s,s:b,s:o,s:o}", "name", n->name, "here", n->here,
+			"door", schema_json(ping_door_fields, &n->door), "ends",
+			ends));
 	}
 	for (int i = 0; i < m->n_segments; i++) {
 		json_array_append_new(segments, json_string(m->segments[i]));
@@ -249,7 +238,8 @@ static int parse_node(const json_t *json, struct ping_mesh *m, struct err *e)
 	if (ends == NULL ||
 	    json_get_text(json, "name", n->name, sizeof(n->name), e) < 0 ||
 	    json_get_bool(json, "here", &n->here, e) < 0 ||
-	    ping_door_parse(json_object_get(json, "door"), &n->door, e) < 0) {
+	    schema_read(ping_door_fields, &n->door,
+			json_object_get(json, "door"), e) < 0) {
 		return -1;
 	}
 	n->first = m->n_ends;

@@ -209,8 +209,9 @@ static int make_mesh(struct ping_mesh *m, const json_t *nodes,
 		    0) {
 			return -1;
 		}
-		n->here = ping_door_parse(json_object_get(node, "ready"),
-					  &n->door, NULL) == 0;
+		n->here = schema_read(ping_door_fields, &n->door,
+				      json_object_get(node, "ready"),
+				      NULL) == 0;
 		if (add_ends(m, s, node, e) < 0) {
 			return -1;
 		}

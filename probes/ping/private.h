@@ -13,6 +13,7 @@
 #include "lib/base/net.h"
 #include "lib/data/hosts.h"
 #include "lib/data/record_rows.h"
+#include "lib/data/schema.h"
 #include "lib/spec/spec.h"
 #include "probes/host/interface.h"
 #include "probes/node/child.h"
@@ -59,9 +60,8 @@ struct ping_mesh {
 				 * knows only those that it asks: all of them */
 };
 
-/** For the others, new reference; and back: 0, or -1 with @e. */
-json_t *ping_door_json(const struct ping_door *d);
-int ping_door_parse(const json_t *json, struct ping_door *d, struct err *e);
+/** The members of struct ping_door, as the others get them. */
+extern const struct field ping_door_fields[];
 
 void ping_mesh_release(struct ping_mesh *m);
 
