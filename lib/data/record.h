@@ -93,6 +93,9 @@ extern const char *const column_type_names[];
 /** ... and of failed tests that are repeated with NCCL's port failover. */
 #define P2P_FAILOVER "failover"
 
+/** Flows of a pair that ib sends at once, at most. */
+#define FLOWS_AT_ONCE 16
+
 /** Code of ping and ib: some UDP source ports of a path lose packets. */
 #define PATH_FLOW "path_flow"
 
@@ -134,7 +137,9 @@ extern const char *const column_type_names[];
 	TEXT(start_utc, 32, "start time, RFC 3339") \
 	INT(flow, "UDP source port, in a row of messages lost on it") \
 	INT(flows, "UDP source ports that were tested: --flows") \
-	INT(lost, "messages of that flow that were lost or sent again")
+	INT(lost, "messages of that flow that were lost or sent again") \
+	REAL(flow_GB_s, "bandwidth of the queue pair of one flow alone") \
+	REAL(flows_GB_s, "the same of up to 16 flows at once")
 struct p2p_row {
 	RECORD_FIELDS(P2P_COLUMNS)
 };

@@ -31,6 +31,7 @@ uint16_t flow_port(uint32_t label)
 #if HAVE_VERBS
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,8 @@ uint16_t flow_port(uint32_t label)
 #define NAP_SHARE   16
 #define NAP_MIN_NS  20000
 #define NAP_MAX_NS  NS_PER_MS
+
+_Static_assert(FLOWS_AT_ONCE <= QPS_MAX, "they share one link");
 
 enum flow_state {
 	FLOW_OPEN,
@@ -78,9 +81,11 @@ struct flows {
 int flows_new(struct xport_link *l, int n)
 {
 	const struct verbs_device *d = &l->x->dev;
+	const int deep = n < FLOWS_AT_ONCE ? n : FLOWS_AT_ONCE;
+	const int entries = deep * l->tx_depth + n;
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 1, .max_recv_wr = 1,
+		.cap = { .max_recv_wr = 1,
 			 .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 
@@ -88,7 +93,9 @@ int flows_new(struct xport_link *l, int n)
 	if (l->flows == NULL) {
 		return ENOMEM;
 	}
-	l->flows->cq = d->v->create_cq(d->ctx, n, NULL, NULL, 0);
+	/* those that are measured at once have as much on their way as others */
+	l->flows->cq = d->v->create_cq(d->ctx, entries < d->max_cqe ?
+				       entries : d->max_cqe, NULL, NULL, 0);
 	if (l->flows->cq == NULL) {
 		return errno;
 	}
@@ -96,6 +103,8 @@ int flows_new(struct xport_link *l, int n)
 	while (l->flows->n < n) {
 		struct flow *f = &l->flows->list[l->flows->n];
 
+		init.cap.max_send_wr = l->flows->n < deep ?
+					       (uint32_t)l->tx_depth : 1;
 		f->qp = d->v->create_qp(d->pd, &init);
 		if (f->qp == NULL) {
 			return errno;
@@ -324,6 +333,65 @@ void flows_test(struct xport_link *l, bool sends, int64_t deadline_ns,
 		if (state == FLOW_LOSES) {
 			flow_tell(l, i, sends, (double)timeout_ns / 1e6);
 		}
+	}
+}
+
+/* ---- bandwidth ----------------------------------------------------------- */
+
+/* The bandwidth of the first @n flows at once; NAN if it was not measured. */
+static double flows_rate(const struct xport_link *l, const struct xport_cell *c,
+			 int n, int64_t deadline_ns)
+{
+	/* the same pair with other queue pairs: a failure is not one of @l */
+	struct xport x = *l->x;
+	struct xport_link other = {
+		.x = &x, .cq = l->flows->cq, .n_queues = n, .peer = l->peer,
+		.tx_depth = l->tx_depth,
+	};
+	struct xport_result r;
+	struct stream s;
+
+	/* no receive is posted there */
+	x.op = x.op == OP_SEND ? OP_WRITE : x.op;
+	for (int i = 0; i < n; i++) {
+		other.queue[i].qp = l->flows->list[i].qp;
+	}
+	stream_init(&s, &other, c, deadline_ns);
+	if (stream_send(&s, c->warmup) < 0 || stream_run(&s) < 0) {
+		return NAN;
+	}
+	xport_result_init(&r);
+	samples_result(&s.samples, &r);
+	return r.bw_GB_s;
+}
+
+void flows_measure(struct xport_link *l, const struct xport_cell *c,
+		   int64_t took_ns, int64_t deadline_ns,
+		   struct xport_result *r)
+{
+	const int64_t now = clock_now_ns(), left_ns = deadline_ns - now;
+	const int64_t end_ns = now + left_ns / 2;
+	double before, after;
+	int n = 0;
+
+	while (n < FLOWS_AT_ONCE && flows_queue(l, n) != NULL) {
+		if (l->flows->list[n++].state != FLOW_GOOD) {
+			return;
+		}
+	}
+	/* the other half is for the other direction */
+	if (n < 2 || XPORT_FLOW_STREAMS * took_ns > left_ns / 2) {
+		return;
+	}
+	worker_step(l->x->self.worker, "%d flows at once to %s", n,
+		    l->peer.name);
+	/* other traffic comes and goes: the better of two counts for one flow */
+	before = flows_rate(l, c, 1, end_ns);
+	r->flows_GB_s = flows_rate(l, c, n, end_ns);
+	after = flows_rate(l, c, 1, end_ns);
+	r->flow_GB_s = fmax(before, after);
+	if (isnan(before) || isnan(after)) {
+		r->flows_GB_s = NAN;
 	}
 }
 

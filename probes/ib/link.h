@@ -407,6 +407,13 @@ struct ibv_qp *flows_queue(const struct xport_link *l, int i);
  *  sender of the rows. */
 void flows_test(struct xport_link *l, bool sends, int64_t deadline_ns,
 		struct xport_result *r);
+/** Measure the bandwidth of one flow of @l and of up to FLOWS_AT_ONCE at once,
+ *  as @r->flow_GB_s and @r->flows_GB_s, unless flows_test() found a fault or
+ *  there is too little time; the peer need not do anything.  A stream of all
+ *  data took @took_ns. */
+void flows_measure(struct xport_link *l, const struct xport_cell *c,
+		   int64_t took_ns, int64_t deadline_ns,
+		   struct xport_result *r);
 
 /* ---- cm ------------------------------------------------------------------ */
 

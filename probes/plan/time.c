@@ -87,9 +87,26 @@ int64_t plan_task_ns(const struct spec *s, const struct xport_ops *ops)
 	       2 * xport_flows_ns(s);
 }
 
+/** Return what --flows adds to a pair by @fn: streams at the largest size. */
+static double sum_flows(const struct spec *s, const struct xport_ops *ops,
+			size_fn *fn)
+{
+	int64_t sizes[SPEC_MAX_SIZES], size = (int64_t)ops->default_size_bytes;
+	int n = spec_sizes(s, size, size, sizes);
+
+	return s->flows > 1 && ops->cost.flow_s > 0 && n > 0 ?
+		       XPORT_FLOW_STREAMS * fn(s, ops, sizes[n - 1]) : 0;
+}
+
 double plan_pair_s(const struct spec *s, const struct xport_ops *ops)
 {
-	return ops->cost.pair_s > 0 ? sum_sizes(s, ops, healthy_s) : NAN;
+	const double flows = s->flows > 1 ? (double)s->flows : 0;
+
+	return ops->cost.pair_s > 0 ?
+		       sum_sizes(s, ops, healthy_s) +
+			       sum_flows(s, ops, healthy_s) +
+			       flows * ops->cost.flow_s :
+		       NAN;
 }
 
 /** Return the bytes of the measurements. */
@@ -104,7 +121,7 @@ static double moved_B(const struct spec *s, const struct xport_ops *ops,
 
 double plan_pair_bytes(const struct spec *s, const struct xport_ops *ops)
 {
-	return sum_sizes(s, ops, moved_B);
+	return sum_sizes(s, ops, moved_B) + sum_flows(s, ops, moved_B);
 }
 
 double plan_bytes(const struct layout *l, const struct plan *p,

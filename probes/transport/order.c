@@ -110,6 +110,9 @@ static const struct field result_fields[] = {
 	RESULT(r.echo, "echo", BOOL, 0, 0, "only waited for the other rank"),
 	RESULT(r.flows, "flows", INT, 0, XPORT_FLOWS_MAX, "that were tested",
 	       OPT),
+	RESULT(r.flow_GB_s, "flow_GB_s", REAL, 0, REAL_MAX, "one of them", OPT),
+	RESULT(r.flows_GB_s, "flows_GB_s", REAL, 0, REAL_MAX,
+	       "several at once", OPT),
 	{ 0 }
 };
 

@@ -275,6 +275,7 @@ void xport_result_init(struct xport_result *r)
 	r->iters = r->wrong = r->flows = RECORD_NONE;
 	r->bw_GB_s = r->bw_min_GB_s = r->bw_max_GB_s = NAN;
 	r->lat_us = r->lat_p99_us = NAN;
+	r->flow_GB_s = r->flows_GB_s = NAN;
 	r->outcome = OUTCOME_NOT_RUN;
 }
 

@@ -99,6 +99,7 @@ struct xport_cell {
 	int warmup;
 	bool check;
 	bool flows;		/* test --flows, too */
+	bool spread;		/* measure --flows at once, too */
 	bool latency;		/* measure lat_us too (8 B, half round trip) */
 	uint64_t pattern_seed;	/* data pattern, same on both ends */
 	/* a drill: this end is told what to do, the other does not know */
@@ -136,10 +137,14 @@ struct xport_result {
 	bool echo;		/* only says that the other end left, or that
 				 * waiting for it was in vain */
 	int64_t flows;		/* of --flows, that were tested */
+	double flow_GB_s, flows_GB_s;	/* of one of them, of several at once */
 };
 
 /** Flows of a pair, at most. */
 #define XPORT_FLOWS_MAX 128
+
+/** Streams of data to measure one of them before and after several at once. */
+#define XPORT_FLOW_STREAMS 3
 
 /** A flow that loses packets. */
 struct xport_flow {
@@ -156,6 +161,8 @@ struct xport_flow {
 struct xport_cost {
 	double open_s;		/* once: libraries, driver, contexts */
 	double pair_s;		/* until a pair can measure, and latency */
+	double flow_s;		/* until each flow of --flows can, and its
+				 * test; 0: there are none */
 	double sample_s;	/* then, what a sample lasts, or longer ... */
 	double rate_GB_s;	/* ... as large messages take that */
 	double inside_GB_s;	/* the same of a collective inside a node */

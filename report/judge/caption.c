@@ -532,7 +532,9 @@ static void note_flows(const struct run *run, struct str *out)
 			file.whole.options : file.options, "flows");
 	const double n = (double)run->flows_tested;
 	const bool none = n == 0 && json_integer_value(asked) > 1;
-	int links = 1;
+	int links = 1, once;
+	double gain;
+	bool clear;
 
 	while (n > 0 && flows_needed(links + 1, FLOWS_SURE) <= n) {
 		links++;
@@ -558,6 +560,14 @@ static void note_flows(const struct run *run, struct str *out)
 		str_addf(out, "of two links, one may not have been used; "
 			 "--flows=%.0f is %.0f %% sure", flows_needed(2,
 			 FLOWS_SURE), 100 * FLOWS_SURE);
+	}
+	once = flows_gain(run, &gain, &clear);
+	if (once > 0) {
+		str_addf(out, "; %d at once have %.2f times the bandwidth of "
+			 "one", once, gain);
+	}
+	if (once > 0 && clear) {
+		str_addf(out, ": try NCCL_IB_QPS_PER_CONNECTION=%d", once);
 	}
 }
 

@@ -50,6 +50,12 @@ bool rails_left_out(const struct run *run, size_t *n);
 /** Adds a note to v->notes if pairs between rails would have been planned if
  *  rails were connected. */
 void rails_note(const struct run *run, struct verdict *v);
+/** Returns how many queue pairs of other flows ib had at once, with the median
+ *  of what they gained in *@gain, 0: none.  *@clear: that is more than noise,
+ *  and more than the run and NCCL's jobs have now. */
+int flows_gain(const struct run *run, double *gain, bool *clear);
+/** Adds a note to v->notes if that is so. */
+void flows_note(const struct run *run, struct verdict *v);
 
 /* ---- gone ---------------------------------------------------------------- */
 

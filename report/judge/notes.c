@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Notes on tests that a verdict does not blame on a part: pairs that were not
- * planned because rails are not connected, and bad tests that a rule forgives.
+ * planned because rails are not connected, and bad tests that a rule forgives;
+ * and advice.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/stats.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "report/judge/findings.h"
@@ -186,4 +189,55 @@ void rails_note(const struct run *run, struct verdict *v)
 		 "tested: the fabric does not connect them", known,
 		 str_text(&act));
 	str_release(&act);
+}
+
+/* ---- flows --------------------------------------------------------------- */
+
+/** Chance of a gain of so many tests where half of them gain and half lose. */
+#define ALPHA 0.01
+
+int flows_gain(const struct run *run, double *gain, bool *clear)
+{
+	const int n = run->flows_tested < FLOWS_AT_ONCE ?
+			      (int)run->flows_tested : FLOWS_AT_ONCE;
+	double more = 0, less = 0, all = (double)run->n_gains;
+
+	*clear = false;
+	for (size_t i = 0; i < run->n_gains; i++) {
+		more += run->gains[i] * CELLS_SLOW_RATIO > 1;
+		less += run->gains[i] < CELLS_SLOW_RATIO;
+	}
+	if (run->n_gains == 0) {
+		return 0;
+	}
+	*gain = stats_middle(run->gains, run->n_gains);
+	*clear = !run->shared_cores &&
+		 (2 * more > all ||
+		  (more > 0 && stats_log_tail(more, more + less, 0.5) <
+				       log(ALPHA)));
+	run_foreach_fact(run, f) {
+		*clear = *clear && (strcmp(f->fact, "qps") != 0 ||
+				    strtol(f->value, NULL, 10) < n);
+	}
+	return n;
+}
+
+void flows_note(const struct run *run, struct verdict *v)
+{
+	char aside[120], says[240], act[64];
+	double gain;
+	bool clear;
+	int n = flows_gain(run, &gain, &clear);
+
+	if (n > 0 && clear) {
+		snprintf(aside, sizeof(aside), "%d flows at once: %.2f times "
+			 "the bandwidth of one", n, gain);
+		snprintf(says, sizeof(says), "%d queue pairs of different flow "
+			 "labels have %.2f times the bandwidth of one (median)",
+			 n, gain);
+		snprintf(act, sizeof(act), "NCCL_IB_QPS_PER_CONNECTION=%d", n);
+		add_note(v, "flows", run->n_gains, aside, says,
+			 "columns flow_GB_s and flows_GB_s of results.csv",
+			 act);
+	}
 }

@@ -894,6 +894,7 @@ int verdict_compute_beside(const struct run *run, const struct run *then,
 	}
 	accept_findings(run, NULL, v);
 	rails_note(run, v);
+	flows_note(run, v);
 	if (explained) {
 		account_close(run, explained, v);
 	}

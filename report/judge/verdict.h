@@ -69,7 +69,7 @@ struct accepted {
 	size_t n;
 };
 
-#define VERDICT_NOTES 5
+#define VERDICT_NOTES 6
 
 /** A test of --accept: report/model/accept.h. */
 enum test_result { TEST_MET, TEST_MISSED, TEST_NOT_MEASURED, TEST_OTHER };

@@ -2,6 +2,7 @@
 /* A run of pairs: what its rows say of each cell. */
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -715,6 +716,25 @@ static bool is_failover(struct run *run, const struct p2p_row *row, size_t at)
 	return of_pass;
 }
 
+/** Take what @row says about --flows; 0, or -1 when memory runs out. */
+static int take_flows(struct run *run, const struct p2p_row *row)
+{
+	const double gain = row->flows_GB_s / row->flow_GB_s;
+
+	if (row->flow > 0) {
+		return run_add_flow(run, (int)row->src_rank,
+				    (int)row->dst_rank, row->iters,
+				    row->iters - row->lost, row->detail);
+	}
+	if (row->flows > run->flows_tested) {
+		run->flows_tested = row->flows;
+	}
+	return !isfinite(gain) || gain <= 0 ||
+			       grow_add(&run->gains, &run->n_gains, &gain,
+					sizeof(gain)) ?
+		       0 : -1;
+}
+
 static int take_row(const struct run_rows *rows, const void *data)
 {
 	const struct p2p_row *row = data;
@@ -731,13 +751,9 @@ static int take_row(const struct run_rows *rows, const void *data)
 	if (at == run_n_cells(run)) {
 		return 1;
 	}
-	if (row->flow > 0) {
-		return run_add_flow(run, (int)row->src_rank,
-				    (int)row->dst_rank, row->iters,
-				    row->iters - row->lost, row->detail);
-	}
-	if (row->flows > run->flows_tested) {
-		run->flows_tested = row->flows;
+	own = take_flows(run, row);
+	if (own < 0 || row->flow > 0) {
+		return own;
 	}
 	run->rows++;
 	count_other_nic(run, row, (int)row->src_rank, row->src_nic);

@@ -801,6 +801,7 @@ void run_release(struct run *run)
 	free(run->follow);
 	free(run->follow_only);
 	free(run->flows);
+	free(run->gains);
 	free(run->mesh);
 	expected_release(&run->expected);
 	accept_release(&run->accept);

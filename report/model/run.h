@@ -221,6 +221,9 @@ struct run {
 	} *flows;
 	size_t n_flows;
 	int64_t flows_tested;	/* of each path, at most; 0: none */
+	double *gains;		/* bandwidth of several flows at once, as a
+				 * multiple of that of one, a test */
+	size_t n_gains;
 	char unread[400];	/* the last file besides that cannot be read,
 				 * and why; "": none */
 };

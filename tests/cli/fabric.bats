@@ -52,7 +52,7 @@ findings()
 flowing()
 {
 	ib "$1" "$2" --flows=32 --nodelist=n0,n1 "${@:3}"
-	awk -F, '/path_flow/ { print $(NF - 2) }' run/results.csv >flows
+	awk -F, '/path_flow/ { print $(NF - 4) }' run/results.csv >flows
 	[ -n "${3-}" ] || while read -r n; do
 		[ $((n & 15)) = 5 ]
 	done <flows
@@ -128,6 +128,37 @@ is()
 	# all flows of the path: none is apart
 	flowing 'lost f1' 1 --qp-timeout=10
 	jq -e '[.findings[].code] | index("path_flow") == null' run/verdict.json
+}
+
+# gains FILTER: how many tests have it, of several flows as a multiple of one
+gains()
+{
+	awk -F, 'NR > 1 && $(NF - 1) > 0 { print $NF / $(NF - 1) }' run/results.csv |
+		awk "$1" | wc -l
+}
+
+@test "several flows at once against one: what they gain, and NCCL's setting" {
+	ib '' 0 --flows=32 --nodelist=n0,n1
+	jq -e '.findings == [] and .notes == null' run/verdict.json
+	[ "$(gains '$1 > 0.8 && $1 < 1.25')" = 4 ]
+	tr -s ' \n' ' ' <out |
+		grep -q '; 16 at once have [01].[0-9]* times the bandwidth'
+	# a port has three times what each of its queue pairs has
+	sed -i 's/pace=0.6$/pace=1.8 queue=0.6/' "$fabric/devices"
+	ib '' 0 --flows=8 --nodelist=n0,n1 --op=read
+	[ "$(jq -r '.notes[] | [.kind, .do] | @csv' run/verdict.json)" = \
+		'"flows","NCCL_IB_QPS_PER_CONNECTION=8"' ]
+	[ "$(gains '$1 > 2 && $1 < 4')" = 4 ]
+	jq -e '.findings == [] and .exclude == [] and .status == "pass"' \
+		run/verdict.json
+	grep -q 'PASS.*(8 flows at once: [23]' out
+	# they have it already
+	ib '' 0 --flows=4 --qps=4 --nodelist=n0,n1 --bidi
+	jq -e '.notes == null' run/verdict.json
+	# a flow that loses packets is measured alone with no other
+	ib 'lost f1 port&15=5' 1 --flows=32 --nodelist=n0,n1 --op=send
+	[ "$(gains 1)" = 2 ]
+	sed -i 's/pace=1.8 queue=0.6/pace=0.6/' "$fabric/devices"
 }
 
 @test "InfiniBand has no flows, and says so" {

@@ -118,6 +118,27 @@ static void sizes_and_iterations_cost_what_they_move(void **state)
 			 3 * (1 + 2 * SAMPLES_STEADY)) < 1e-6);
 }
 
+static void flows_cost_queue_pairs_and_streams(void **state)
+{
+	struct xport_ops with = ops;
+	struct spec s;
+
+	(void)state;
+	with.cost.flow_s = 0.5;
+	spec_init(&s);
+	s.warmup = 0;
+	s.iters = 4;
+	s.size_begin_B = 500000000;
+	s.size_end_B = 1000000000;	/* 4 s, 8 s; three more at the last */
+	s.flows = 1;
+	assert_true(fabs(plan_pair_s(&s, &with) - 12) < 1e-6);
+	s.flows = 3;
+	assert_true(fabs(plan_pair_s(&s, &with) - 12 - 3 * 8 - 3 * 0.5) <
+		    1e-6);
+	assert_true(fabs(plan_pair_bytes(&s, &with) - 12e9 - 3 * 8e9) < 1);
+	assert_true(fabs(plan_pair_s(&s, &ops) - 12) < 1e-6);
+}
+
 /** In seconds, both directions and all sizes. */
 static double task_s(const struct spec *s, double dead_GB_s)
 {
@@ -220,6 +241,7 @@ int main(void)
 		cmocka_unit_test(cores_that_all_share_are_a_part_too),
 		cmocka_unit_test(a_contrast_is_two_passes),
 		cmocka_unit_test(sizes_and_iterations_cost_what_they_move),
+		cmocka_unit_test(flows_cost_queue_pairs_and_streams),
 		cmocka_unit_test(what_is_asked_for_is_waited_for),
 		cmocka_unit_test(defaults_are_what_the_manual_says),
 		cmocka_unit_test(without_a_cost_nothing_is_known),

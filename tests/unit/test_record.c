@@ -40,7 +40,7 @@ static void header_is_the_contract(void **state)
 		"dst_gpu,dst_nic,transport,path,op,mode,memory,schedule,size_B,"
 		"iters,bw_GB_s,bw_min_GB_s,bw_max_GB_s,expected_GB_s,lat_us,"
 		"lat_p99_us,wrong,outcome,code,detail,wall_s,start_utc,"
-		"flow,flows,lost\n",
+		"flow,flows,lost,flow_GB_s,flows_GB_s\n",
 		"node,scope,fact,value,unit,source\n",
 		"utc,seq,node,rank,event,detail\n",
 		"op,variant,table,lib,algo,proto,ranks,nodes,dtype,redop,root,"
@@ -121,10 +121,10 @@ static void a_fresh_row_claims_nothing(void **state)
 	record_init(&schema_p2p, &row);
 	record_add_csv(&schema_p2p, &row, &out);
 	assert_string_equal(str_text(&out),
-			    ",,,,,,,,,,,,,,,,,,,,,,,,not_run,,,,,,,\n");
+			    ",,,,,,,,,,,,,,,,,,,,,,,,not_run,,,,,,,,,\n");
 	str_release(&out);
 	json = record_json(&schema_p2p, &row);
-	assert_int_equal(json_object_size(json), 32);
+	assert_int_equal(json_object_size(json), 34);
 	assert_true(json_is_null(json_object_get(json, "src_rank")));
 	assert_true(json_is_null(json_object_get(json, "src_node")));
 	assert_true(json_is_null(json_object_get(json, "bw_GB_s")));

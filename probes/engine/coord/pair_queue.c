@@ -349,6 +349,10 @@ static void take_numbers(struct p2p_row *r, const struct xport_result *x)
 	if (x->flows != RECORD_NONE) {
 		r->flows = x->flows;
 	}
+	if (isfinite(x->flows_GB_s)) {
+		r->flow_GB_s = x->flow_GB_s;
+		r->flows_GB_s = x->flows_GB_s;
+	}
 }
 
 /*

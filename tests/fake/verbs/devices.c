@@ -76,6 +76,8 @@ static bool read_word(struct fv_port *p, char *word)
 		p->rate_Gb_s = strtod(value, NULL);
 	} else if (strcmp(word, "pace") == 0) {
 		p->pace_Gb_s = strtod(value, NULL);
+	} else if (strcmp(word, "queue") == 0) {
+		p->queue_Gb_s = strtod(value, NULL);
 	} else if (strcmp(word, "state") == 0) {
 		p->down = strcmp(value, "down") == 0;
 	} else if (strcmp(word, "mtu") == 0) {

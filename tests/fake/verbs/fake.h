@@ -35,6 +35,7 @@ struct fv_port {
 	int number;		/* 1 ... */
 	bool ethernet, down;
 	double rate_Gb_s, pace_Gb_s;	/* said; kept, 0: as fast as it goes */
+	double queue_Gb_s;	/* kept by each queue pair; 0: that of a port */
 	int mtu;		/* enum ibv_mtu */
 	union ibv_gid gids[FV_GIDS];
 	int n_gids;
@@ -162,6 +163,7 @@ struct fv_qp {
 	unsigned int taken;	/* receives */
 	struct fv_send *sends;	/* FV_RING */
 	int64_t locked_B;
+	int64_t free_ns;	/* by the rate of a queue pair */
 };
 
 struct fv_cq {
@@ -182,6 +184,8 @@ int fv_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 /** When @bytes between the ports are through, if they leave now or as soon as
  *  the ports are free: reserves that time. */
 int64_t fv_reserve(int from, int to, uint32_t bytes);
+/** The same for @q, which sends or @reads, and has a rate of its own. */
+int64_t fv_reserve_queue(struct fv_qp *q, bool reads, uint32_t bytes);
 /** Move what is due of the queue; its lock is held. */
 void fv_move(struct fv_qp *q);
 /** Fail what is in the queue: the first request with @status. */

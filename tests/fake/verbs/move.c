@@ -55,6 +55,22 @@ int64_t fv_reserve(int from, int to, uint32_t bytes)
 	return end;
 }
 
+int64_t fv_reserve_queue(struct fv_qp *q, bool reads, uint32_t bytes)
+{
+	const int own = q->wire->port, peer = q->peer_port;
+	const double pace = fv_ports[own].queue_Gb_s;
+	int64_t due = reads ? fv_reserve(peer, own, bytes) :
+			      fv_reserve(own, peer, bytes);
+
+	if (pace > 0 && bytes > SMALL_B) {
+		q->free_ns = q->free_ns > fv_now_ns() ? q->free_ns :
+							fv_now_ns();
+		q->free_ns += (int64_t)((double)bytes * 8 / pace);
+		due = due > q->free_ns ? due : q->free_ns;
+	}
+	return due;
+}
+
 /* ---- moving -------------------------------------------------------------- */
 
 enum moved { MOVED, NO_ANSWER, NOT_READY, NO_ACCESS_HERE, NO_ACCESS_THERE };

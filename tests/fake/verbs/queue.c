@@ -388,9 +388,8 @@ static int add_send(struct fv_qp *q, const struct ibv_send_wr *wr)
 		}
 		s->bytes += s->sge[i].length;
 	}
-	s->due_ns = wr->opcode == IBV_WR_RDMA_READ ?
-			    fv_reserve(q->peer_port, q->wire->port, s->bytes) :
-			    fv_reserve(q->wire->port, q->peer_port, s->bytes);
+	s->due_ns = fv_reserve_queue(q, wr->opcode == IBV_WR_RDMA_READ,
+				     s->bytes);
 	q->posted++;
 	if (q->wire->state != IBV_QPS_RTS) {
 		fv_break(q, IBV_WC_WR_FLUSH_ERR);
