@@ -120,7 +120,7 @@ static size_t count_facts(const struct run *run, const char *name,
 static void note_drill(const struct run *run, struct str *out)
 {
 	str_add(out, run->drill ? "DRILL: faults were injected on purpose; this "
-				  "is not a result of the machines" : "");
+				  "says nothing about the machines" : "");
 }
 
 const char *caption_transport(const char *transport, const char *probe)
@@ -148,7 +148,8 @@ const char *caption_transport(const char *transport, const char *probe)
 
 static void note_transport(const struct run *run, struct str *out)
 {
-	const char *text = caption_transport(run->transport, run->probe);
+	const char *text = run->rows == 0 ? NULL :
+			   caption_transport(run->transport, run->probe);
 
 	str_add(out, text ? text : "");
 }

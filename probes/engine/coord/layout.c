@@ -422,7 +422,7 @@ static int check_ranks(const struct ranks *r, struct err *e)
 	for (int i = 0; i < r->layout.n_ranks; i++) {
 		present += r->all[i].state != RANK_MISSING;
 	}
-	if (agents_next(c->agents, NULL) == NULL && needs_part(r)) {
+	if (agents_next(c->agents, NULL) == NULL) {
 		const char *first = r->layout.nodes[0].name;
 		const char *said = agents_absent(c->agents, first).detail;
 
