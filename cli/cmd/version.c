@@ -155,8 +155,11 @@ static int run_version(struct session *s)
 		if (json_is_object(library)) {
 			print_line(name, "%s %s", text_of(library, "version"),
 				   text_of(library, "path"));
-			if (text_of(library, "note")[0]) {
-				print_line("", "%s", text_of(library, "note"));
+			text = text_of(library, "also");
+			if (text_of(library, "in")[0]) {
+				print_line("", "found in %s%s%s",
+					   text_of(library, "in"), text[0] ?
+					   "; not used: " : "", text);
 			}
 		} else if (!json_is_string(library)) {
 			print_line(name, "not found: %s",

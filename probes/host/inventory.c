@@ -285,7 +285,8 @@ json_t *probes_libraries(void)
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
 		char version[32] = "";
 		struct err e = { 0 };
-		struct str note = STR_INIT, also = STR_INIT;
+		struct str also = STR_INIT;
+		const char *in = "";
 		void *inside = libraries[i].open(version, &e);
 
 		if (inside == NULL) {
@@ -301,15 +302,12 @@ json_t *probes_libraries(void)
 		}
 		if (libraries[i].open == open_nccl) {
 			nccl_also(dl_nccl(NULL), &also);
-			str_addf(&note, "found in %s%s%s", dl_nccl(NULL)->in,
-				 also.len > 0 ? "; not used: " : "",
-				 str_text(&also));
+			in = dl_nccl(NULL)->in;
 		}
 		json_object_set_new(out, libraries[i].name,
-				    json_pack("{s:s,s:s,s:s}", "version",
-					      version, "path", path, "note",
-					      str_text(&note)));
-		str_release(&note);
+				    json_pack("{s:s,s:s,s:s,s:s}", "version",
+					      version, "path", path, "in", in,
+					      "also", str_text(&also)));
 		str_release(&also);
 	}
 	return out;

@@ -158,7 +158,7 @@ void inventory_driver_version(const char *text, char *buf, size_t size);
 
 /**
  * Optional libraries found on this machine, for "gpucheck version": an object
- * {"nccl":{"version":"2.28.9","path":"...","note":""},"cuda":{...},"pmi2":...,
+ * {"nccl":{"version":"2.28.9","path":"...","in":"","also":""},"cuda":{...},"pmi2":...,
  * "verbs":...,"nvml":...}; null where missing, with the reason under
  * "nccl_why" and so on.  New reference, NULL without memory.
  */

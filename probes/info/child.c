@@ -506,15 +506,20 @@ static void say_library(const json_t *all, const char *name)
 	if (json_is_object(library)) {
 		const char *version = json_member(library, "version");
 		const char *path = json_member(library, "path");
-		const char *note = json_member(library, "note");
+		const char *in = json_member(library, "in");
+		const char *also = json_member(library, "also");
 
 		node_task_fact(name, fact, path, "%s",
 			       version[0] ? version : "unknown");
 		snprintf(fact, sizeof(fact), "%s_lib", name);
 		node_task_fact(name, fact, "dlopen", "%s", path);
-		if (note[0]) {
-			snprintf(fact, sizeof(fact), "%s_note", name);
-			node_task_fact(name, fact, "glob", "%s", note);
+		if (in[0]) {
+			snprintf(fact, sizeof(fact), "%s_in", name);
+			node_task_fact(name, fact, "dlopen", "%s", in);
+		}
+		if (also[0]) {
+			snprintf(fact, sizeof(fact), "%s_also", name);
+			node_task_fact(name, fact, "glob", "%s", also);
 		}
 	} else {
 		snprintf(why, sizeof(why), "%s_why", name);

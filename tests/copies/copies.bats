@@ -358,6 +358,12 @@ version()
 	grep -q "^n0,node,nccl_in,the loader's path,,dlopen" run/facts.csv
 	grep -q '^n0,node,nccl_also,".* and [0-9] more",' run/facts.csv
 	[ "$(grep -c ',nccl_also,' run/facts.csv)" -eq 1 ]
+	# "info" says the same
+	without opt env "${list[@]}" "$GPUCHECK" info --local -q -o info
+	for fact in nccl_in nccl_also; do
+		grep -o ",$fact,.*" run/facts.csv >p2p
+		grep -o ",$fact,.*" info/facts.csv | diff p2p -
+	done
 	# none: where it was searched, and what helps
 	rm -r opt/*
 	rm -rf run
