@@ -215,6 +215,9 @@ static int resume(struct left *l, struct session *s, const char *probe,
 		talk("nothing is left to measure in '%s': all %zu %s", l->dir,
 		     l->cells, left_of_all(l) ? "probes ended" :
 						"tests completed");
+		if (s->spec.diagnose) {
+			talk("nothing to diagnose: no pair failed or is slow");
+		}
 		code = show_run(l->dir, &s->spec, e);
 		return code < 0 ? CODE_UNABLE : code;
 	}

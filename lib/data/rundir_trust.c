@@ -204,7 +204,8 @@ static int check_owner(const char *dir, const struct stat *st, bool roots,
 	if (st->st_uid != geteuid() && !(roots && st->st_uid == 0)) {
 		err_set(e, 0, "run directory '%.200s' belongs to user %u, not "
 			"to user %u", dir, st->st_uid, geteuid());
-		return err_hint(e, "choose with -o a new directory on a file "
+		return err_hint(e, "only that user can continue the run; a new "
+				   "run needs a directory (-o) on a file "
 				   "system that keeps the owner of files");
 	}
 	if (st->st_mode & S_IWOTH || (root && st->st_mode & S_IWGRP)) {

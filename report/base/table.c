@@ -80,7 +80,7 @@ const char *table_cell(const struct table *t, size_t row, size_t column)
 /* ---- screen -------------------------------------------------------------- */
 
 /** Append a row, or with @row SIZE_MAX the headings, in columns that are
- *  @widths wide. */
+ *  @widths wide; negative: not shown. */
 static void add_line(const struct table *t, size_t row, const int *widths,
 		     int width, struct str *out)
 {
@@ -92,13 +92,13 @@ static void add_line(const struct table *t, size_t row, const int *widths,
 	for (size_t c = 0; c < t->n_columns; c++) {
 		const struct table_column *col = &t->columns[c];
 		const bool last = c + 1 == t->n_columns ||
-				  (c + 2 == t->n_columns && col[1].page);
+				  (c + 2 == t->n_columns && widths[c + 1] < 0);
 		const char *text = row == SIZE_MAX ? col->name :
 						     table_cell(t, row, c);
 		const int len = (int)strlen(text);
 		int room;
 
-		if (col->page) {
+		if (widths[c] < 0) {
 			continue;
 		}
 		str_add(out, blank);
@@ -139,14 +139,17 @@ void table_text(const struct table *t, int width, struct str *out)
 	for (size_t c = 0; c < t->n_columns; c++) {
 		const struct table_column *col = &t->columns[c];
 		int wide = t->bare ? 0 : (int)strlen(col->name);
+		bool any = !col->spare;
 
 		for (size_t row = 0; row < n; row++) {
 			const int len = (int)strlen(table_cell(t, row, c));
 
+			any = any || len > 0;
 			wide = len > wide ? len : wide;
 		}
 		wide = col->most && wide > col->most ? col->most : wide;
-		widths[c] = wide > col->width ? wide : col->width;
+		widths[c] = col->page || !any ? -1 :
+			    wide > col->width ? wide : col->width;
 	}
 	width = width > 0 ? width : FILE_WIDTH;
 	if (!t->bare) {

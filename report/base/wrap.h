@@ -73,7 +73,7 @@ struct table_column {
 	bool right;		/* a number */
 	bool page;		/* not on a screen */
 	bool link;		/* in a page, to the element of that id */
-	bool spare;		/* in a page, left out if no row has a value */
+	bool spare;		/* left out if no row has a value */
 	bool tail;		/* on a screen, what has no room loses its
 				 * beginning: the end of a path tells more */
 };

@@ -333,7 +333,7 @@ static void layers_text(const struct run *run, int width, struct str *out)
 		{ .name = "layer or setting" },
 		{ .name = "GB/s", .right = true },
 		{ .name = "good pair", .right = true },
-		{ .name = "link", .right = true },
+		{ .name = "link", .right = true, .spare = true },
 	};
 
 	for (size_t i = 0; i < run->n_diagnose; i++) {

@@ -93,7 +93,8 @@ steps()
 	[ "$(grep -o 'style="--bar:[0-9]*%"' run/report.html | wc -l)" -eq \
 		"$(columns_of bw_GB_s run/diagnose.csv | grep -c .)" ]
 	# and of the table and the picture, from the lowest layer up
-	says 'n0:0 to n1:0 by layer layer or setting GB/s good pair link TCP'
+	# the model has no link whose rate it could be
+	says 'n0:0 to n1:0 by layer layer or setting GB/s good pair TCP'
 	grep -q '>n0:0 to n1:0 by layer, GB/s<' run/report.html
 	grep -Eq '^  the simulation +1[0-9.]+ +4[0-9.]+ *$' out
 	# run.json may say anything: this transport has no layers

@@ -152,6 +152,16 @@ resumes()
 	jq -e '.planned.cells == 12 and (.error | not)' run/run.json
 }
 
+@test "--diagnose of a run without a fault says that there is nothing" {
+	small_run -q -o run
+	run_p p2p --resume run --diagnose
+	[ "$status" -eq 0 ]
+	grep -q 'nothing to diagnose: no pair failed or is slow' <<<"$stderr"
+	[ ! -e run/diagnose ]
+	run_p p2p --resume run
+	[ "$(grep -c 'to diagnose' <<<"$stderr")" -eq 0 ]
+}
+
 @test "what was diagnosed then is put aside" {
 	echo 'dead pair=0-1 unless=NCCL_CUMEM_ENABLE=0' >drill
 	run_p p2p --local=1x2 --transport=sim --faults=drill --diagnose -q \

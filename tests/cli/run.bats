@@ -674,6 +674,7 @@ that all nodes share" ]
 	chown 65534 other
 	small_run -o other
 	fails 3 "belongs to user 65534"
+	grep -q '^hint: only that user can continue the run' err
 	[ -z "$(ls -A other)" ]
 	mkdir -m 777 open
 	small_run -o open/run
