@@ -123,7 +123,8 @@ int gpu_links_parse(const char *text, struct gpu_links *l)
  * among them: memory is designed for them.
  */
 static const char *const counters[] = {
-	"xids", "ecc_uncorrected", "rows_remapped", "thermal_throttle", NULL
+	"xids", "ecc_uncorrected", "rows_remapped", "thermal_throttle",
+	"effective_errors", NULL
 };
 
 /* The fact of @facts that has the scope and name of @like; its words are ""

@@ -291,4 +291,24 @@ void port_facts(const struct port *p, json_t *facts);
 void port_growth_facts(const struct port *before, const struct port *after,
 		       json_t *facts);
 
+/* ---- tools --------------------------------------------------------------- */
+
+/**
+ * Add the facts that "mlxlink -m -c" has of @ports, and "rdma_topo check" of
+ * the node, if these are installed and this user may ask; they run side by
+ * side, until @deadline_ns.  Of a recorded machine (@root) the files
+ * mlxlink/NAME and rdma_topo/check are what they printed.  It takes a second or
+ * two.
+ */
+void tools_facts(const char *root, const struct port *ports, size_t n,
+		 int64_t deadline_ns, json_t *facts);
+#define TOOLS_NS (3 * NS_PER_S)
+
+/** What mlxlink --json printed about @p: 0, or -1 if that is none of it. */
+int mlxlink_parse(const char *text, size_t len, const struct port *p,
+		  json_t *facts);
+/** What "rdma_topo check" printed: facts acs_check, "right" or "wrong", and
+ *  acs_wrong. */
+void rdma_topo_parse(const char *text, json_t *facts);
+
 #endif

@@ -606,18 +606,21 @@ static void say_nics(const json_t *inventory)
 	layout_release(&l);
 }
 
-/** Report the layout of this node, read below @root. */
+/** Report the layout of this node, read below @root, and what tools say. */
 static void say_layout(const char *root)
 {
 	struct port *ports = calloc(PORT_MAX, sizeof(*ports));
-	json_t *inventory = json_object();
+	json_t *inventory = json_object(), *facts = json_array();
 	size_t n;
 
 	if (ports != NULL) {
 		inventory_read(inventory, root, clock_now_ns() + DRIVER_NS,
 			       ports, &n, NULL);
 		say_nics(inventory);
+		tools_facts(root, ports, n, clock_now_ns() + TOOLS_NS, facts);
+		node_task_facts(facts);
 	}
+	json_decref(facts);
 	json_decref(inventory);
 	free(ports);
 }

@@ -39,7 +39,13 @@ static const struct {
 				 * that is not slow if it is tested alone */
 	const char *says, *code;
 } causes[] = {
+	/* where GPU and NIC have a path of their own, it needs some of ACS */
+	{ .fact = "acs_check", .of = OF_NODE, .is = "wrong",
+	  .layers = "verbs_gpu cuda",
+	  .says = "rdma_topo finds wrong PCIe ACS settings",
+	  .code = "acs_wrong" },
 	{ .fact = "acs", .of = OF_NODE, .is = "on",
+	  .but = "acs_check", .not_with = "right wrong",
 	  .layers = "verbs_gpu cuda", .says = "PCIe ACS is on",
 	  .code = "acs_on" },
 	{ .fact = "iommu", .of = OF_NODE, .is = "translates",

@@ -20,6 +20,7 @@ static const struct growth {
 	bool held;		/* the fact names a process that holds the
 				 * GPU, not a number */
 	bool joined;		/* the same, since some time in the run */
+	bool said;		/* the fact is a sentence of its own */
 } growths[] = {
 #define GPU(counter, what, words) \
 	{ .fact = counter "_growth", .code = what, .text = words }
@@ -69,6 +70,10 @@ static const struct growth {
 			 "packets of this priority discarded")
 	DISCARDS(0), DISCARDS(1), DISCARDS(2), DISCARDS(3),
 	DISCARDS(4), DISCARDS(5), DISCARDS(6), DISCARDS(7),
+	PORT("effective_errors", "link_errors",
+	     "symbol errors that FEC did not correct"),
+	{ .fact = "module_alarm", .code = "link_quality", .said = true,
+	  .text = "" },
 	GPU("xids", "xid", "Xids in the kernel log"),
 	GPU("ecc_uncorrected", "ecc_errors", "uncorrectable ECC errors"),
 	GPU("rows_remapped", "rows_remapped", "memory rows remapped"),
@@ -94,7 +99,8 @@ static const struct growth *growth_of(const struct fact_row *f)
 		const struct growth *g = &growths[i];
 
 		if (strcmp(f->fact, g->fact) == 0) {
-			return g->held || grown >= fmax(g->enough, 1) ?
+			return g->held || g->said ||
+					       grown >= fmax(g->enough, 1) ?
 				       g : NULL;
 		}
 	}
@@ -106,7 +112,7 @@ const char *growth_code(const struct run *run, const struct fact_row *f,
 {
 	const struct growth *g = growth_of(f);
 
-	if (!g || g->held ||
+	if (!g || g->held || g->said ||
 	    (g->real && run_fact_beside(run, f, "software")[0])) {
 		return NULL;
 	}
@@ -147,6 +153,8 @@ static void add_growth(const struct run *run, const struct part *gpu,
 	bool heard = false;
 
 	snprintf(evidence, sizeof(evidence),
+		 g->said ? "%.100s: the transceiver reports %.200s%s "
+			   "(%.80s)" :
 		 g->joined ? "%.100s: %.160s%s started to use it during the "
 			     "run (%.80s)" :
 		 g->held ? "%.100s has been held by %.160s%s since before the "
@@ -206,6 +214,9 @@ static struct part part_of_fact(const struct run *run, const struct fact_row *f,
  *  cable and the transceiver. */
 #define FEC_FACT  "rx_corrected_bits_phy"
 #define FEC_PORTS 4
+/** A share of wrong bits before FEC, of a tool; lower ones are all alike. */
+#define BER_FACT  "raw_ber"
+#define BER_LEAST 1e-12
 /** Share of wrong bits up to which a link is well, however few the like ports
  *  have.  By choice: RS(544,514) of IEEE 802.3bs is made for about 2.4e-4. */
 #define FEC_FREE  1e-8
@@ -215,6 +226,8 @@ struct fec_port {
 	const struct fact_row *of;	/* any fact of it */
 	const char *board, *fec;
 	double bits, rate_Gb_s;		/* corrected during the run */
+	double ber;			/* in place of that; 0: not known */
+	bool has_ber;
 	double scale;			/* logarithm of the bits */
 };
 
@@ -228,6 +241,7 @@ static const struct order_key by_scope[] = {
 static const struct order_key by_like[] = {
 	ORDER_UP(struct fec_port, board),
 	ORDER_UP(struct fec_port, fec),
+	ORDER_UP(struct fec_port, has_ber),
 	ORDER_UP(struct fec_port, rate_Gb_s),
 	ORDER_END
 };
@@ -246,11 +260,19 @@ static void add_quality(const struct run *run, const struct fec_port *port,
 	p = p.index < 0 ? part_at(PART_NODE, node, -1) : part_shown(run, &p);
 	to = finding_add(v, p, "link_quality");
 	to->cells = part_tests(run, &p, NULL);
-	finding_say(to, "%s: FEC corrected %.3g bits during the run, %.3g on "
+	finding_say(to, port->ber > 0 ?
+		    "%s: %.3g of its bits are wrong before FEC, %.3g on most "
+		    "of the %zu ports like it: a cable or transceiver may be "
+		    "going bad" :
+		    "%s: FEC corrected %.3g bits during the run, %.3g on "
 		    "most of the %zu ports like it: a cable or transceiver may "
-		    "be going bad", port->of->scope, port->bits, usual, n);
-	finding_add_evidence(to, "%s of %s: " FEC_FACT "_growth %.0f",
-			     port->of->scope, port->of->node, port->bits);
+		    "be going bad", port->of->scope,
+		    port->ber > 0 ? port->ber : port->bits, usual, n);
+	finding_add_evidence(to, port->ber > 0 ? "%s of %s: %s %.2g" :
+			     "%s of %s: %s %.0f", port->of->scope,
+			     port->of->node, port->ber > 0 ? BER_FACT :
+			     FEC_FACT "_growth",
+			     port->ber > 0 ? port->ber : port->bits);
 }
 
 /** Find ports among @n like ones whose errors are far from those of the others,
@@ -263,7 +285,7 @@ static void judge_like(const struct run *run, const struct fec_port *ports,
 	const int64_t s = end_s - clock_utc_s(run->started_utc);
 	double middle, mad;
 
-	if (n < FEC_PORTS || end_s < 0 || s < 0) {
+	if (n < FEC_PORTS || (ports->ber <= 0 && (end_s < 0 || s < 0))) {
 		return;		/* too few, or it is not known for how long */
 	}
 
@@ -275,9 +297,12 @@ static void judge_like(const struct run *run, const struct fec_port *ports,
 		/* of links that are all alike the power of ten is the least
 		 * difference to speak of */
 		if (ports[i].scale > middle + fmax(1, CELLS_SLOW_MADS * mad) &&
-		    ports[i].bits > FEC_FREE * ports[i].rate_Gb_s * 1e9 *
-					    fmax(1, (double)s)) {
-			add_quality(run, &ports[i], pow(10, middle) - 1, n, v);
+		    (ports[i].ber > FEC_FREE ||
+		     ports[i].bits > FEC_FREE * ports[i].rate_Gb_s * 1e9 *
+					     fmax(1, (double)s))) {
+			add_quality(run, &ports[i], ports[i].ber > 0 ?
+				    pow(10, middle) : pow(10, middle) - 1, n,
+				    v);
 		}
 	}
 }
@@ -304,14 +329,18 @@ static size_t read_ports(const struct fact_row *const *facts, size_t n,
 			p->fec = f->value;
 		} else if (strcmp(f->fact, "rate") == 0) {
 			p->rate_Gb_s = strtod(f->value, NULL);
+		} else if (strcmp(f->fact, BER_FACT) == 0) {
+			p->ber = fmax(strtod(f->value, NULL), BER_LEAST);
 		} else {
 			p->bits = strtod(f->value, NULL);
 		}
-		p->scale = log10(1 + fmax(0, p->bits));
+		p->has_ber = p->ber > 0;
+		p->scale = p->ber > 0 ? log10(p->ber) :
+					log10(1 + fmax(0, p->bits));
 		/* the last fact of a port */
 		k += (i + 1 == n ||
 		      order_compare(by_scope, &facts[i], &facts[i + 1]) != 0) &&
-		     (p->fec[0] || p->bits > 0);
+		     (p->fec[0] || p->bits > 0 || p->ber > 0);
 	}
 	return k;
 }
@@ -319,7 +348,7 @@ static size_t read_ports(const struct fact_row *const *facts, size_t n,
 static void quality_findings(const struct run *run, struct verdict *v)
 {
 	static const char *const names[] = {
-		"board", "fec", "rate", FEC_FACT "_growth", NULL
+		"board", "fec", "rate", BER_FACT, FEC_FACT "_growth", NULL
 	};
 	const struct fact_row **facts =
 		calloc(run->n_facts + 1, sizeof(*facts));
@@ -352,7 +381,8 @@ static void quality_findings(const struct run *run, struct verdict *v)
 	free(scratch);
 }
 
-void growth_findings(const struct run *run, struct verdict *v)
+/** Adds the growth that facts say, or, as @said, what they report themselves. */
+static void say_growth(const struct run *run, bool said, struct verdict *v)
 {
 	run_foreach_fact(run, f) {
 		const struct growth *g = growth_of(f);
@@ -360,8 +390,9 @@ void growth_findings(const struct run *run, struct verdict *v)
 		int node;
 
 		/* Processes that hold a GPU matter to a run that uses GPUs. */
-		if (!g || (g->held && strcmp(run->probe, "gpu") != 0 &&
-			   !spec_transport_is(run->transport, XPORT_GPU))) {
+		if (!g || g->said != said ||
+		    (g->held && strcmp(run->probe, "gpu") != 0 &&
+		     !spec_transport_is(run->transport, XPORT_GPU))) {
 			continue;
 		}
 		node = run_find_node(run, f->node, -1);
@@ -376,6 +407,12 @@ void growth_findings(const struct run *run, struct verdict *v)
 			add_growth(run, &p, g, f, v);
 		}
 	}
+}
+
+void growth_findings(const struct run *run, struct verdict *v)
+{
+	say_growth(run, false, v);
 	quality_findings(run, v);
+	say_growth(run, true, v);
 	held_findings(run, v);
 }

@@ -54,6 +54,7 @@ static const struct skew_fact skew_facts[] = {
 	{ .fact = "pcie_width", .part = true, .by = "board",
 	  .ports_say = true },
 	{ .fact = "acs" },
+	{ .fact = "acs_check" },
 	{ .fact = "iommu" },
 	{ .fact = "memlock_soft" },
 	{ .fact = "memlock_hard" },

@@ -104,6 +104,60 @@ make_port()
 	fails 2 'of one fabric'
 }
 
+@test "ib: mlxlink and rdma_topo: bits that are wrong, a module out of its range" {
+	local fixtures=$BATS_TEST_DIRNAME/../fixtures/tools n
+	mkdir -p root/mlxlink root/rdma_topo nodes
+	for n in 0 1; do
+		make_port mlx5_$n InfiniBand 400
+		cp "$fixtures/mlxlink.json" root/mlxlink/mlx5_$n
+	done
+	cp "$fixtures/rdma_topo" root/rdma_topo/check
+	cp -r root nodes/n0
+	cp -r root nodes/n1
+	run_p ib --transport=sim --local=2x2 --sysroot="$PWD/nodes" -o run
+	[ "$status" -eq 0 ]
+	jq -e '.findings == []' run/verdict.json
+	[ "$(awk -F, '$1 == "n1" && $2 == "mlx5_1" && $6 == "mlxlink" {
+		print $3 "=" $4 $5 }' run/facts.csv | grep -v power | xargs)" = \
+		"module=OSFP-400G-DR4 module_temp=61C raw_ber=5E-10 \
+effective_ber=15E-255 effective_errors=0" ]
+	grep -q 'n0,node,acs_check,wrong,,rdma_topo' run/facts.csv
+	jq '.result.output |= (."Physical Counters and BER Info" |=
+		(."Raw Physical BER" = "3E-6") | ."Module Info" |=
+		(."Rx Power Current [dBm]" = "3,-12.1,3,3 [-9.914..6.999]"))' \
+		"$fixtures/mlxlink.json" >nodes/n1/mlxlink/mlx5_1
+	sed -i s/FAIL/OK/ nodes/n1/rdma_topo/check
+	run_p ib --transport=sim --local=2x2 --sysroot="$PWD/nodes" -o bad
+	[ "$status" -eq 0 ]
+	jq -e '[.findings[] | select(.code == "link_quality") |
+		[.kind, .node, .index, .severity]] ==
+		[["nic", "n1", 1, "warn"]] and .exclude == []' bad/verdict.json
+	jq -r '.findings[] | .says, .evidence[]' bad/verdict.json >said
+	grep -q 'Rx Power Current of lane 1 is -12.1 dBm, not -9.914' said
+	grep -q '3e-06 of its bits are wrong before FEC, 5e-10 on most' said
+	# nodes differ in what rdma_topo says
+	cp -r nodes/n1 nodes/n2
+	for n in 0 1 2; do
+		mkdir -p nodes/n$n/proc/sys/kernel/random
+		echo "$n" >nodes/n$n/proc/sys/kernel/random/boot_id
+	done
+	run_p info --local=3x1 --sysroot="$PWD/nodes" -o info
+	jq -e '.findings | any(.node == "n0" and
+		(.says | contains("acs_check")))' info/verdict.json
+	# the program itself; one that hangs is left
+	mkdir bin
+	printf '#!/bin/sh\ncat %s/rdma_topo\nexit 100\n' "$fixtures" \
+		>bin/rdma_topo
+	chmod +x bin/rdma_topo
+	PATH=$PWD/bin:$PATH run_p info --local=1x1 -o program
+	grep -q 'n0,node,acs_wrong,"cx_switch 0000:01.*0000:03.*rdma_topo$' \
+		program/facts.csv
+	printf '#!/bin/sh\nsleep 60\n' >bin/rdma_topo
+	PATH=$PWD/bin:$PATH run_p info --local=1x1 -o hangs
+	[ "$status" -eq 0 ]
+	absent acs_wrong hangs/facts.csv
+}
+
 @test "ib: NCCL_IB_HCA is the default of --hca, and it says so" {
 	make_port mlx5_0 InfiniBand 400
 	make_port mlx5_1 InfiniBand 400

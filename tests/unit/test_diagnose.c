@@ -700,6 +700,8 @@ static const struct {
 } caused[] = {
 	{ { "node=acs=on" }, "verbs_gpu", "acs_on" },
 	{ { "node=acs=off" }, "", NULL },
+	{ { "node=acs=on", "node=acs_check=right" }, "", NULL },
+	{ { "node=acs=on", "node=acs_check=wrong" }, "verbs_gpu", "acs_wrong" },
 	{ { "node=iommu=translates DMA" }, "verbs verbs_gpu",
 	  "iommu_translates" },
 	{ { "node=iommu=passes DMA through" }, "", NULL },

@@ -510,6 +510,95 @@ static void tos_of_rdma_cm(void **state)
 				 "mlx5_1")->cm_tos, "unset");
 }
 
+static const char *of_mlxlink(const char *text, const struct port *p,
+			      const char *fact)
+{
+	static char value[400];
+	json_t *facts = json_array();
+
+	assert_int_equal(mlxlink_parse(text, strlen(text), p, facts), 0);
+	STR_COPY(value, fact_of(facts, fact));
+	json_decref(facts);
+	return value;
+}
+
+#define MODULE_OF(state, key, value) "{\"result\": {\"output\": " \
+	"{\"Operational Info\": {\"State\": \"" state "\"}, " \
+	"\"Module Info\": {\"" key "\": " value "}}}}"
+
+static void what_mlxlink_prints(void **state)
+{
+	const struct port p = { .name = "mlx5_0" };
+	const struct port known = { .name = "mlx5_0", .fec = "RS",
+				    .module_C = 60 };
+	static const char *const cases[][2] = {
+		{ MODULE_OF("Active", "Temperature [C]", "\"81 [-10..80]\""),
+		  "Temperature of lane 0 is 81 C, not -10 to 80" },
+		{ MODULE_OF("Active", "Temperature [C]", "\"80 [-10..80]\""),
+		  "" },
+		{ MODULE_OF("Polling", "Temperature [C]", "\"81 [-10..80]\""),
+		  "" },
+		{ MODULE_OF("Active", "Rx Power Current [dBm]",
+			    "\"1,-12.1,2 [-9.9..6]\""),
+		  "Rx Power Current of lane 1 is -12.1 dBm, not -9.9 to 6" },
+		{ MODULE_OF("Active", "Rx Power Current [dBm]",
+			    "\"N/A [-9.9..6]\""), "" },
+		{ MODULE_OF("Active", "Rx Power Current [dBm]", "\"-99\""),
+		  "" },
+		{ MODULE_OF("Active", "Rx LOS [per lane]",
+			    "{\"values\": [\"0\", \"1\"]}"),
+		  "Rx LOS [per lane]" },
+		{ MODULE_OF("Active", "Module FW Fault", "\"1\""),
+		  "Module FW Fault" },
+	};
+	json_t *facts = json_array();
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_string_equal(of_mlxlink(cases[i][0], &p, "module_alarm"),
+				    cases[i][1]);
+	}
+	assert_string_equal(of_mlxlink(cases[0][0], &p, "module_temp"), "81");
+	assert_string_equal(of_mlxlink(cases[0][0], &known, "module_temp"),
+			    "");
+	assert_int_equal(mlxlink_parse("-E- Failed", 10, &p, facts), -1);
+	assert_int_equal(mlxlink_parse("{}", 2, &p, facts), -1);
+	assert_int_equal(json_array_size(facts), 0);
+	json_decref(facts);
+}
+
+#define RIGHT "OK\tACS for grace_rp 0000:00:00.0 has correct values 1 = x\n"
+#define WRONG "FAIL\tACS for cx_switch 0000:01:00.0 has incorrect values\n"
+
+static void what_rdma_topo_prints(void **state)
+{
+	static const struct {
+		const char *text, *check, *wrong;
+	} cases[] = {
+		{ RIGHT, "right", "" },
+		{ RIGHT WRONG RIGHT WRONG, "wrong",
+		  "cx_switch 0000:01:00.0 has incorrect values; "
+		  "cx_switch 0000:01:00.0 has incorrect values" },
+		{ RIGHT "FAIL\tCould not read ACS control register for x\n",
+		  "", "" },
+		{ "OK\tAll ConnectX DMA functions\n", "", "" },
+		{ "Unsupported topology", "", "" },
+		{ "FAIL\tACS for ", "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *facts = json_array();
+
+		rdma_topo_parse(cases[i].text, facts);
+		assert_string_equal(fact_of(facts, "acs_wrong"),
+				    cases[i].wrong);
+		assert_string_equal(fact_of(facts, "acs_check"),
+				    cases[i].check);
+		json_decref(facts);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -523,6 +612,8 @@ int main(void)
 		cmocka_unit_test(drivers_say_that_a_link_went),
 		cmocka_unit_test(growth_is_a_fact),
 		cmocka_unit_test(tos_of_rdma_cm),
+		cmocka_unit_test(what_mlxlink_prints),
+		cmocka_unit_test(what_rdma_topo_prints),
 	};
 
 	return cmocka_run_group_tests(tests, make_tree, remove_tree);

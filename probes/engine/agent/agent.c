@@ -78,6 +78,10 @@ static void read_again(uv_work_t *work)
 		inventory_ask_gpus(a->root, &list, a->words.gpus, deadline_ns,
 				   NULL);
 	}
+	if (a->tools) {
+		tools_facts(a->root, a->ports, a->n_ports, deadline_ns,
+			    a->words.gpus);
+	}
 }
 
 /* Report which counters have grown since the start. */

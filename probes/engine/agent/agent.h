@@ -266,6 +266,7 @@ struct agent {
 	struct port *ports;	/* as the inventory found them */
 	char root[PATH_MAX];	/* /sys, /proc of its machine are below it */
 	size_t n_ports;
+	bool tools;		/* tools_facts() were asked about them */
 	struct {
 		uv_work_t work;
 		bool asking;	/* a thread reads the counters again */

@@ -305,6 +305,14 @@ int agent_boot(struct agent *a, struct err *e)
 							   AGENT_INVENTORY_NS;
 	inventory_read(a->inventory, a->root, clock_now_ns() + inventory_ns,
 		       a->ports, &a->n_ports, NULL);
+	/* ports are tested, not GPUs: what takes long is worth it */
+	a->tools = strcmp(a->spec.transport,
+			  a->root[0] == '\0' ? "verbs" : "sim") == 0;
+	if (a->tools) {
+		tools_facts(a->root, a->ports, a->n_ports,
+			    clock_now_ns() + TOOLS_NS,
+			    inventory_seen(a->inventory).facts);
+	}
 	if (hosts) {
 		return 0;
 	}
