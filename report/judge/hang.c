@@ -411,9 +411,9 @@ static bool is_spinning(const struct hang_row *r)
 	       !hang_gpu_rests(r) && !hang_computes(r);
 }
 
-/** If NCCL has no counts: names the idle ranks at the end of each chain, if all
- *  others spin for a GPU that may run an NCCL kernel.  Those are the majority,
- *  or the idle ranks sleep for a reason of their own. */
+/** If NCCL has no counts: names the idle ranks at the end of each chain, and
+ *  those that sleep for a reason of their own, if all others spin for a GPU that
+ *  may run an NCCL kernel.  Those are the majority, or all idle ranks sleep. */
 static size_t name_idle(struct hang *h)
 {
 	size_t all = 0, idle = 0, asleep = 0, spin = 0, n = 0;
@@ -436,7 +436,9 @@ static size_t name_idle(struct hang *h)
 	for (size_t i = 0; i < h->rows->n; i++) {
 		struct seat *s = &h->seats[i];
 
-		if (s->process == i && is_idle(s->row) && is_awaited(h, i)) {
+		/* a rank that no rank waits for yet will be waited for */
+		if (s->process == i && is_idle(s->row) &&
+		    (is_awaited(h, i) || is_asleep(s->row))) {
 			const struct hang_cause *c = cause_of(s->row);
 			char says[200];
 

@@ -258,8 +258,10 @@ static void the_end_of_a_pipeline_is_named(void **state)
 		/* 1 sets up a communicator with 2, which does not come */
 		{ .is = "wcsw", .named = "rank_asleep 2" },
 		{ .is = "wciw", .named = "" },
-		/* no rank waits for 0 */
-		{ .is = "ssww", .named = "rank_asleep 1" },
+		/* 1 will wait for 0, which sleeps as well */
+		{ .is = "ssww", .named = "rank_asleep 0, rank_asleep 1" },
+		/* 0 may wait for 1 */
+		{ .is = "isww", .named = "rank_asleep 1" },
 		{ .is = "iiii", .named = "" },
 		{ .is = "wwww", .named = "" },
 		{ .is = "wwww", .named = "", .cycle = true },
