@@ -88,6 +88,12 @@ static void add_classes(const struct run *run, const struct witness *w,
 			comma = ", ";
 		}
 	}
+	if (w->follow > 0) {
+		finding_more(f, "%s%s of them %s", comma,
+			     UNITS_COUNT(w->follow), w->follow == 1 ?
+			     "a follow-up test" : "follow-up tests");
+		comma = ", ";
+	}
 	finding_more(f, "%s", comma[0] == ',' ? ")" : "");
 	if (others == 0) {
 		finding_more(f, "; there was no other test");
