@@ -89,7 +89,7 @@ found()
 		run/verdict.json
 	tr -s ' \n' ' ' <out >words
 	grep -q "note: follow-up: 4 more tests .*, 4 of them bad" words
-	grep -q "all 52 tests with this GPU failed; the other 720 passed" words
+	grep -q "all 52 tests with this GPU failed (4 of them follow-up tests); the other 720 passed" words
 	jq -e '.planned.cells == 768 and .follow_up.tests == 4 and
 		.follow_up.rounds == 1' run/run.json
 	grep ',follow-up,' run/results.csv | cut -d, -f1-14 | sort >one
