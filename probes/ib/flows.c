@@ -72,15 +72,16 @@ struct flow {
 
 struct flows {
 	struct ibv_cq *cq;
-	int n;
 	struct flow list[FLOWS_MAX];
 };
 
 /* ---- queue pairs --------------------------------------------------------- */
 
-int flows_new(struct xport_link *l, int n)
+int flows_new(struct xport_link *l)
 {
 	const struct verbs_device *d = &l->x->dev;
+	const int64_t asked = l->x->self.spec->flows;
+	const int n = asked < FLOWS_MAX ? (int)asked : FLOWS_MAX;
 	const int deep = n < FLOWS_AT_ONCE ? n : FLOWS_AT_ONCE;
 	const int entries = deep * l->tx_depth + n;
 	struct ibv_qp_init_attr init = {
@@ -89,6 +90,9 @@ int flows_new(struct xport_link *l, int n)
 			 .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 
+	if (n <= 1 || verbs_flows_lack(d) != NULL) {
+		return 0;
+	}
 	l->flows = calloc(1, sizeof(*l->flows));
 	if (l->flows == NULL) {
 		return ENOMEM;
@@ -100,16 +104,16 @@ int flows_new(struct xport_link *l, int n)
 		return errno;
 	}
 	init.send_cq = init.recv_cq = l->flows->cq;
-	while (l->flows->n < n) {
-		struct flow *f = &l->flows->list[l->flows->n];
+	while (l->n_flows < n) {
+		struct flow *f = &l->flows->list[l->n_flows];
 
-		init.cap.max_send_wr = l->flows->n < deep ?
+		init.cap.max_send_wr = l->n_flows < deep ?
 					       (uint32_t)l->tx_depth : 1;
 		f->qp = d->v->create_qp(d->pd, &init);
 		if (f->qp == NULL) {
 			return errno;
 		}
-		l->own.flow_qpns[l->flows->n++] = f->qp->qp_num;
+		l->own.flow_qpns[l->n_flows++] = f->qp->qp_num;
 	}
 	l->own.n_flow_qpns = n;
 	return 0;
@@ -117,8 +121,7 @@ int flows_new(struct xport_link *l, int n)
 
 struct ibv_qp *flows_queue(const struct xport_link *l, int i)
 {
-	return l->flows != NULL && i < l->flows->n ? l->flows->list[i].qp :
-						     NULL;
+	return i < l->n_flows ? l->flows->list[i].qp : NULL;
 }
 
 void flows_free(struct xport_link *l)
@@ -137,13 +140,6 @@ void flows_free(struct xport_link *l)
 		v->destroy_cq(l->flows->cq);
 	}
 	free(l->flows);
-}
-
-void flows_limit(struct xport_link *l, int n)
-{
-	if (l->flows != NULL) {
-		l->flows->n = l->flows->n < n ? l->flows->n : n;
-	}
 }
 
 /* ---- the test ------------------------------------------------------------ */
@@ -175,25 +171,6 @@ static void flow_send(struct xport_link *l, int i)
 	}
 }
 
-/* The message of flow @i has completed: send the next one, if any. */
-static void flow_next(struct xport_link *l, int i)
-{
-	struct flow *f = &l->flows->list[i];
-
-	if (f->todo == 0 && f->lost == f->before) {
-		f->state = FLOW_GOOD;
-	} else if (f->todo == 0 && f->tests == FLOW_TESTS) {
-		f->state = FLOW_LOSES;
-	} else if (f->todo == 0) {
-		f->tests++;
-		f->before = f->lost;
-		f->todo = FLOW_AGAIN;
-	}
-	if (f->state == FLOW_OPEN) {
-		flow_send(l, i);
-	}
-}
-
 /* Whether the message on its way was sent again: only then it takes a timeout.
  * Most of that must have been seen: a completion may have waited for this
  * process. */
@@ -205,6 +182,7 @@ static bool flow_late(const struct flow *f, int64_t now_ns, int64_t timeout_ns)
 	       took_ns - f->gaps_ns >= timeout_ns / 2;
 }
 
+/* Take a completion, and send the next message of its flow, if any. */
 static void flow_take(struct xport_link *l, const struct ibv_wc *wc,
 		      int64_t now_ns, int64_t timeout_ns)
 {
@@ -216,21 +194,34 @@ static void flow_take(struct xport_link *l, const struct ibv_wc *wc,
 		f->state = FLOW_LOSES;
 	} else if (wc->status != IBV_WC_SUCCESS) {
 		f->state = FLOW_UNKNOWN;
-	} else {
-		f->lost += flow_late(f, now_ns, timeout_ns);
-		flow_next(l, (int)(wc->wr_id % FLOWS_MAX));
+	}
+	if (wc->status != IBV_WC_SUCCESS) {
+		return;
+	}
+	f->lost += flow_late(f, now_ns, timeout_ns);
+	if (f->todo == 0 && f->lost == f->before) {
+		f->state = FLOW_GOOD;
+	} else if (f->todo == 0 && f->tests == FLOW_TESTS) {
+		f->state = FLOW_LOSES;
+	} else if (f->todo == 0) {
+		f->tests++;
+		f->before = f->lost;
+		f->todo = FLOW_AGAIN;
+	}
+	if (f->state == FLOW_OPEN) {
+		flow_send(l, (int)(wc->wr_id % FLOWS_MAX));
 	}
 }
 
 /* Count the flows that are still tested; this process has not run for
  * @gap_ns. */
-static int flows_open(struct flows *all, int64_t gap_ns)
+static int flows_open(struct xport_link *l, int64_t gap_ns)
 {
 	int open = 0;
 
-	for (int i = 0; i < all->n; i++) {
-		all->list[i].gaps_ns += gap_ns;
-		open += all->list[i].state == FLOW_OPEN;
+	for (int i = 0; i < l->n_flows; i++) {
+		l->flows->list[i].gaps_ns += gap_ns;
+		open += l->flows->list[i].state == FLOW_OPEN;
 	}
 	return open;
 }
@@ -244,7 +235,7 @@ static int flows_run(struct xport_link *l, int64_t deadline_ns,
 	struct ibv_wc wc[POLL_MAX];
 	int n;
 
-	while (flows_open(l->flows, now - last > timeout_ns / 4 ?
+	while (flows_open(l, now - last > timeout_ns / 4 ?
 				    now - last : 0) > 0 &&
 	       now < deadline_ns) {
 		last = now;
@@ -262,7 +253,7 @@ static int flows_run(struct xport_link *l, int64_t deadline_ns,
 			}
 		}
 	}
-	for (int i = 0; i < l->flows->n; i++) {
+	for (int i = 0; i < l->n_flows; i++) {
 		struct flow *f = &l->flows->list[i];
 		bool waits = f->state == FLOW_OPEN &&
 			     flow_late(f, now, 2 * timeout_ns);
@@ -310,12 +301,12 @@ void flows_test(struct xport_link *l, bool sends, int64_t deadline_ns,
 	const int64_t timeout_ns = xport_timeout_ns(s);
 	int64_t end_ns = clock_now_ns() + xport_flows_ns(s);
 
-	if (l->flows == NULL || l->flows->n == 0) {
+	if (l->n_flows == 0) {
 		return;
 	}
-	worker_step(l->x->self.worker, "testing %d flows to %s", l->flows->n,
+	worker_step(l->x->self.worker, "testing %d flows to %s", l->n_flows,
 		    l->peer.name);
-	for (int i = 0; i < l->flows->n; i++) {
+	for (int i = 0; i < l->n_flows; i++) {
 		struct flow *f = &l->flows->list[i];
 
 		*f = (struct flow){ .qp = f->qp, .todo = FLOW_PROBES };
@@ -326,7 +317,7 @@ void flows_test(struct xport_link *l, bool sends, int64_t deadline_ns,
 		return;
 	}
 	r->flows = 0;
-	for (int i = 0; i < l->flows->n; i++) {
+	for (int i = 0; i < l->n_flows; i++) {
 		const enum flow_state state = l->flows->list[i].state;
 
 		r->flows += state == FLOW_GOOD || state == FLOW_LOSES;

@@ -166,16 +166,6 @@ static int to_state(struct xport_link *l, enum ibv_qp_state state, int mask)
 	return rc;
 }
 
-/* Create the queue pairs of --flows, if packets have UDP source ports. */
-static int make_flows(struct xport_link *l, struct xport_result *r)
-{
-	const struct spec *s = l->x->self.spec;
-	int rc = s->flows > 1 && verbs_flows_lack(&l->x->dev) == NULL ?
-			 flows_new(l, smaller((int)s->flows, FLOWS_MAX)) : 0;
-
-	return rc == 0 ? 0 : call_failed(l, VERBS_CREATE_QP, rc, r);
-}
-
 /* ---- life ---------------------------------------------------------------- */
 
 /* Return a word that only an end that knows @nonce can compute, different for
@@ -209,8 +199,10 @@ struct xport_link *verbs_pair_new(struct xport *x, const char *nonce,
 	worker_step(x->self.worker, "creating a queue pair");
 	/* the peer would only see that nothing answers, and be the first to say
 	 * so */
-	rc = verbs_tell_port(l, r) || make_queues(l, r) < 0 ?
-		     -1 : make_flows(l, r);
+	rc = verbs_tell_port(l, r) || make_queues(l, r) < 0 ? -1 : 0;
+	if (rc == 0 && (rc = flows_new(l)) != 0) {
+		call_failed(l, VERBS_CREATE_QP, rc, r);
+	}
 	if (rc == 0) {
 		rc = to_state(l, IBV_QPS_INIT,
 			      IBV_QP_PKEY_INDEX | IBV_QP_PORT |
@@ -314,7 +306,8 @@ int verbs_pair_meet(struct xport_link *l, const char *ticket, bool lead,
 	l->peer_gid = l->peer.gids[lead ? at_b : at_a];
 	l->mtu_B = smaller((int)l->own.mtu_B, (int)l->peer.mtu_B);
 	l->n_queues = smaller(l->own.n_qpns, l->peer.n_qpns);
-	flows_limit(l, l->gid.roce == 1 ? 0 : l->peer.n_flow_qpns);
+	l->n_flows = l->gid.roce == 1 ? 0 :
+		     smaller(l->n_flows, l->peer.n_flow_qpns);
 	return 0;
 }
 

@@ -210,8 +210,6 @@ void *verbs_area_new(const struct verbs_device *d, size_t bytes, bool *relaxed,
 int verbs_register(const struct verbs_device *d, uint64_t addr, size_t bytes,
 		   int fd, uint64_t offset, bool *relaxed,
 		   struct verbs_area *out);
-/** Facts of scope d->name. */
-void verbs_memory_facts(const struct verbs_memory *m, json_t *facts);
 
 /* ---- ticket -------------------------------------------------------------- */
 
@@ -315,6 +313,7 @@ struct xport_link {
 	struct link_queue queue[QPS_MAX];
 	int n_queues;
 	struct flows *flows;		/* flows.c; NULL: none */
+	int n_flows;			/* of these, those that the pair has */
 	struct verbs_ticket own, peer;
 	struct gid_entry gid, peer_gid;	/* that this pair uses */
 	struct cm *cm;			/* NULL: the path is our own */
@@ -358,12 +357,10 @@ void verbs_pair_free(struct xport_link *l);
 /** Post @n messages of @bytes, at most LINK_GROUP_MAX, as the operation wants
  *  it: one completion, by the queue that has the least to do. */
 int verbs_post(struct xport_link *l, int n, size_t bytes);
-/** One message of no bytes that ends in the peer's link->received. */
-int verbs_post_ping(struct xport_link *l, bool last);
-/** Write @value into the peer's ping word. */
-int verbs_write_ping(struct xport_link *l, uint64_t value);
-/** Read 8 bytes of the peer. */
-int verbs_read_ping(struct xport_link *l);
+/** Send ping @value by the operation: write it into the peer's ping word, send a
+ *  message that ends in the peer's link->received, or read 8 bytes of it. */
+int verbs_ping(struct xport_link *l, uint64_t value);
+#define LINK_PING_LAST UINT64_MAX	/* no more follow */
 /** Look what has completed, post receives again. */
 int verbs_poll(struct xport_link *l);
 /** Waits after a look without a result.  Returns 0 if the caller may look
@@ -394,12 +391,11 @@ uint32_t flow_label(int i);
 /** The UDP source port of RoCE v2 packets with flow label @label, 20 bits. */
 uint16_t flow_port(uint32_t label);
 
-/** Create @n queue pairs for flows of @l, and name them in the own ticket; 0 or
- *  an errno.  flows_free() frees in any case. */
-int flows_new(struct xport_link *l, int n);
+/** Create the queue pairs of --flows for @l, if its packets have UDP source
+ *  ports, and name them in the own ticket; 0 or an errno.  flows_free() frees in
+ *  any case. */
+int flows_new(struct xport_link *l);
 void flows_free(struct xport_link *l);
-/** Use the first @n only. */
-void flows_limit(struct xport_link *l, int n);
 /** The queue pair of flow @i; NULL: there are no more. */
 struct ibv_qp *flows_queue(const struct xport_link *l, int i);
 /** Test all flows of @l, whose ends need not do more than be connected: set

@@ -264,17 +264,6 @@ void verbs_memory_close(struct verbs_memory *m)
 	memset(m, 0, sizeof(*m));
 }
 
-void verbs_memory_facts(const struct verbs_memory *m, json_t *facts)
-{
-	struct verbs_setting s = m->d->relaxed;
-
-	if (s.value != 0 && !m->relaxed) {
-		s.source = "refused";
-	}
-	s.value = m->relaxed;
-	verbs_setting_fact(m->d, facts, "relaxed_ordering", &s);
-}
-
 static int gpu_said(struct verbs_memory *m, CUresult rc, const char *doing)
 {
 	if (rc != CUDA_SUCCESS) {

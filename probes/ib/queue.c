@@ -387,46 +387,24 @@ static int post_word(struct xport_link *l, struct ibv_send_wr *wr,
 	return post(l, 0, wr);
 }
 
-/* To @at of the peer's box. */
-static int write_word(struct xport_link *l, const uint64_t *from, size_t at,
-		      bool quiet)
+int verbs_ping(struct xport_link *l, uint64_t value)
 {
+	const bool reads = l->x->op == OP_READ;
 	struct ibv_send_wr wr = {
-		.opcode = IBV_WR_RDMA_WRITE,
-		.wr.rdma.remote_addr = (uint64_t)l->peer.box_addr + at,
-		.wr.rdma.rkey = (uint32_t)l->peer.box_key,
-	};
-
-	return post_word(l, &wr, from, quiet);
-}
-
-int verbs_write_ping(struct xport_link *l, uint64_t value)
-{
-	l->x->box->ping_out = value;
-	return write_word(l, &l->x->box->ping_out,
-			  offsetof(struct verbs_box, ping_in), true);
-}
-
-int verbs_post_ping(struct xport_link *l, bool last)
-{
-	struct ibv_send_wr wr = {
-		.opcode = last ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND,
-	};
-
-	return post_word(l, &wr, &l->x->box->ping_out, true);
-}
-
-int verbs_read_ping(struct xport_link *l)
-{
-	struct ibv_send_wr wr = {
-		.opcode = IBV_WR_RDMA_READ,
+		.opcode = l->x->op == OP_SEND && value == LINK_PING_LAST ?
+				  IBV_WR_SEND_WITH_IMM : opcodes[l->x->op],
 		.wr.rdma.remote_addr =
 			(uint64_t)l->peer.box_addr +
-			offsetof(struct verbs_box, ping_out),
+			(reads ? offsetof(struct verbs_box, ping_out) :
+				 offsetof(struct verbs_box, ping_in)),
 		.wr.rdma.rkey = (uint32_t)l->peer.box_key,
 	};
 
-	return post_word(l, &wr, &l->x->box->ping_out, false);
+	if (reads && value == LINK_PING_LAST) {
+		return 0;	/* no process answers */
+	}
+	l->x->box->ping_out = value;
+	return post_word(l, &wr, &l->x->box->ping_out, !reads);
 }
 
 static int post_receives(struct xport_link *l, int queue)
@@ -562,13 +540,17 @@ int verbs_turn(struct xport_link *l, int64_t deadline_ns)
 
 int verbs_tell(struct xport_link *l, uint64_t value)
 {
-	size_t at = ++l->step_out % BOX_WORDS;
+	const size_t at = ++l->step_out % BOX_WORDS;
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE,
+		.wr.rdma.remote_addr = (uint64_t)l->peer.box_addr +
+				       offsetof(struct verbs_box, in) +
+				       at * sizeof(l->x->box->in[0]),
+		.wr.rdma.rkey = (uint32_t)l->peer.box_key,
+	};
 
 	l->x->box->out[at] = (uint64_t)l->step_out << VALUE_BITS | value;
-	return write_word(l, &l->x->box->out[at],
-			  offsetof(struct verbs_box, in) +
-				  at * sizeof(l->x->box->in[0]),
-			  false);
+	return post_word(l, &wr, &l->x->box->out[at], false);
 }
 
 /* Take the next word from the peer; false if none has arrived. */

@@ -25,17 +25,7 @@
 #define PINGS_SHARE	4
 #define PINGS_A_LOOK	16	/* at the clock */
 #define UNEVEN		0.05	/* that a counter may be off */
-#define PING_LAST	UINT64_MAX
 #define SPINS_A_POLL	128
-
-/* How an operation goes back and forth; 0 or -1. */
-struct ping_ops {
-	int (*go)(struct xport_link *l, uint64_t value);
-	/* wait for the answer to, or as the peer for, number @value */
-	int (*come)(struct xport_link *l, uint64_t value, bool *last,
-		    int64_t deadline_ns);
-	bool answered;		/* by the peer; else the HCA answers */
-};
 
 static int write_come(struct xport_link *l, uint64_t value, bool *last,
 		      int64_t deadline_ns)
@@ -43,7 +33,7 @@ static int write_come(struct xport_link *l, uint64_t value, bool *last,
 	const volatile uint64_t *in = &l->x->box->ping_in;
 	uint64_t got;
 
-	while ((got = *in) != value && got != PING_LAST) {
+	while ((got = *in) != value && got != LINK_PING_LAST) {
 		/* a completion that is due; now and then, whether one failed */
 		bool look = l->words_out > 0 ||
 			    (l->spins + 1) % SPINS_A_POLL == 0;
@@ -57,53 +47,28 @@ static int write_come(struct xport_link *l, uint64_t value, bool *last,
 	if (l->words_out > 1 && verbs_poll(l) < 0) {
 		return -1;	/* there was never time for it */
 	}
-	*last = got == PING_LAST;
+	*last = got == LINK_PING_LAST;
 	return 0;
 }
 
-static int send_go(struct xport_link *l, uint64_t value)
-{
-	return verbs_post_ping(l, value == PING_LAST);
-}
-
-static int send_come(struct xport_link *l, uint64_t value, bool *last,
+/* Wait for the answer to, or as the peer for, number @value; 0 or -1. */
+static int ping_come(struct xport_link *l, uint64_t value, bool *last,
 		     int64_t deadline_ns)
 {
-	(void)value;
-	while (l->received == 0) {
+	const bool reads = l->x->op == OP_READ;
+
+	if (l->x->op == OP_WRITE) {
+		return write_come(l, value, last, deadline_ns);
+	}
+	while (reads ? l->words_out > 0 : l->received == 0) {
 		if (verbs_turn(l, deadline_ns) < 0) {
 			return -1;
 		}
 	}
-	l->received--;
-	*last = l->last_word;
+	l->received -= !reads;
+	*last = !reads && l->last_word;
 	return 0;
 }
-
-static int read_go(struct xport_link *l, uint64_t value)
-{
-	return value == PING_LAST ? 0 : verbs_read_ping(l);
-}
-
-static int read_come(struct xport_link *l, uint64_t value, bool *last,
-		     int64_t deadline_ns)
-{
-	(void)value;
-	*last = false;
-	while (l->words_out > 0) {
-		if (verbs_turn(l, deadline_ns) < 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
-static const struct ping_ops ping_ops[] = {
-	[OP_WRITE] = { .go = verbs_write_ping, .come = write_come,
-		       .answered = true },
-	[OP_SEND] = { .go = send_go, .come = send_come, .answered = true },
-	[OP_READ] = { .go = read_go, .come = read_come },
-};
 
 /* Wait until earlier words and messages are completed. */
 static int verbs_settle(struct xport_link *l, int64_t deadline_ns)
@@ -181,7 +146,6 @@ static void tell_latency(struct xport_result *r, double *v, size_t n,
 static int send_pings(struct xport_link *l, const struct xport_cell *c,
 		      int64_t deadline_ns, struct xport_result *r)
 {
-	const struct ping_ops *p = &ping_ops[l->x->op];
 	static double v[PINGS];		/* ticks */
 	int64_t most = (deadline_ns - clock_now_ns()) / PINGS_SHARE;
 	/* beginning, somewhere in the middle, end */
@@ -197,7 +161,8 @@ static int send_pings(struct xport_link *l, const struct xport_cell *c,
 		int64_t slow_ns = c->slow_factor < 1 ? clock_raw_ns() : 0;
 		int64_t now;
 
-		if (p->go(l, i) < 0 || p->come(l, i, &last, deadline_ns) < 0) {
+		if (verbs_ping(l, i) < 0 ||
+		    ping_come(l, i, &last, deadline_ns) < 0) {
 			return -1;
 		}
 		verbs_throttle(slow_ns, c->slow_factor);
@@ -221,15 +186,14 @@ static int send_pings(struct xport_link *l, const struct xport_cell *c,
 	}
 	at[2] = moment_now();
 	tell_latency(r, v, n, at);
-	return p->go(l, PING_LAST);
+	return verbs_ping(l, LINK_PING_LAST);
 }
 
 /* Send pings and set their latency in @r; or @answer them. */
 static int verbs_pings(struct xport_link *l, const struct xport_cell *c,
 		       bool answer, int64_t deadline_ns, struct xport_result *r)
 {
-	const struct ping_ops *p = &ping_ops[l->x->op];
-	bool last = !p->answered;
+	bool last = l->x->op == OP_READ;	/* the HCA answers */
 	int rc = 0;
 
 	l->pace = PACE_PING;
@@ -237,9 +201,9 @@ static int verbs_pings(struct xport_link *l, const struct xport_cell *c,
 		rc = send_pings(l, c, deadline_ns, r);
 	}
 	for (uint64_t i = 1; answer && !last && rc == 0; i++) {
-		rc = p->come(l, i, &last, deadline_ns);
+		rc = ping_come(l, i, &last, deadline_ns);
 		if (rc == 0 && !last) {
-			rc = p->go(l, i);
+			rc = verbs_ping(l, i);
 		}
 	}
 	l->pace = PACE_WORD;
@@ -466,8 +430,14 @@ static struct xport *verbs_open(const struct xport_self *self,
 
 static void verbs_describe(struct xport *x, json_t *facts)
 {
+	struct verbs_setting s = x->dev.relaxed;
+
 	verbs_device_facts(&x->dev, facts);
-	verbs_memory_facts(&x->memory, facts);
+	if (s.value != 0 && !x->memory.relaxed) {
+		s.source = "refused";
+	}
+	s.value = x->memory.relaxed;
+	verbs_setting_fact(&x->dev, facts, "relaxed_ordering", &s);
 	if (x->self.spec->flows > 1 && verbs_flows_lack(&x->dev) != NULL) {
 		facts_add(facts, x->dev.name, "flows_lack",
 			  verbs_flows_lack(&x->dev), "", "ibv_query_gid");

@@ -359,21 +359,6 @@ static int open_door(struct ping_child *c, struct err *e)
 	return 0;
 }
 
-static int read_options(struct ping_child *c, const struct node_args *args,
-			struct err *e)
-{
-	int64_t port = 0;
-
-	STR_COPY(c->node, args->node);
-	c->spec = args->spec;
-	if (c->spec.tcp[0] != '\0' && strcmp(c->spec.tcp, "auto") != 0 &&
-	    units_parse_int(c->spec.tcp, 1, UINT16_MAX, &port, e) < 0) {
-		return -1;
-	}
-	c->tcp_port = (uint16_t)port;
-	return 0;
-}
-
 /* ---- the mesh ---------------------------------------------------------- */
 
 static int make_paths(struct ping_child *c, struct err *e)
@@ -456,21 +441,11 @@ static void say_neighbours(const struct ping_child *c)
 	}
 }
 
-/* As many connections or ports at a time as the process may have. */
-static void raise_files(void)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
-}
-
 /* Take the line that lists all other nodes. */
 static int take_told(struct ping_child *c, const json_t *line, struct err *e)
 {
 	struct ping_rules rules;
+	struct rlimit files;
 	int64_t me, fleet;
 	uint32_t all;
 
@@ -499,7 +474,11 @@ static int take_told(struct ping_child *c, const json_t *line, struct err *e)
 			       c->n_paths);
 	}
 	if (c->spec.tcp[0] != '\0' || c->n_flows > 0) {
-		raise_files();
+		/* as many at a time as the process may have */
+		if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+			files.rlim_cur = files.rlim_max;
+			setrlimit(RLIMIT_NOFILE, &files);
+		}
 	}
 	if (c->spec.tcp[0] != '\0') {
 		c->tcp_fds = malloc(rules.window * sizeof(*c->tcp_fds));
@@ -643,6 +622,8 @@ int ping_child(const struct node_args *args, struct err *e)
 	struct ping_child *c = calloc(1, sizeof(*c));
 	struct err why = { 0 };
 	uint64_t random[3];
+	int64_t port = 0;
+	int rc;
 
 	if (c == NULL || hash_random(random, sizeof(random)) < 0) {
 		free(c);
@@ -655,7 +636,13 @@ int ping_child(const struct node_args *args, struct err *e)
 	c->echo_id = (uint16_t)random[2];
 	c->echo = (struct ping_echo){ .udp4 = -1, .udp6 = -1, .tcp = -1,
 				      .second = { -1, -1 } };
-	if (read_options(c, args, &why) == 0 && open_door(c, &why) == 0) {
+	STR_COPY(c->node, args->node);
+	c->spec = args->spec;
+	rc = c->spec.tcp[0] != '\0' && strcmp(c->spec.tcp, "auto") != 0 ?
+		     units_parse_int(c->spec.tcp, 1, UINT16_MAX, &port, &why) :
+		     0;
+	c->tcp_port = (uint16_t)port;
+	if (rc == 0 && open_door(c, &why) == 0) {
 		run(c, &why);
 		/* the traces that came: their answers may have been lost */
 		for (size_t i = 0; i < c->echo.n_heard; i++) {

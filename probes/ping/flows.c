@@ -172,24 +172,10 @@ void ping_flow_take(struct ping_child *c, uint32_t flow)
 	}
 }
 
-/** All flows of @path have settled.  If it was tested by UDP, its own port is
- *  one flow more, and the path is as good as a flow that lost nothing. */
-static void end_flows(struct ping_child *c, uint32_t path)
-{
-	struct ping_path *p = &c->paths[path];
-	struct ping_flow *f = &c->engine.flows[path];
-
-	if (ping_method_of(c, p) == PING_UDP && p->clean != 0 &&
-	    f->sent > f->received) {
-		ping_flow_row(c, p, net_port(c->own[p->own].socket.fd), f, 0);
-		*f = c->engine.flows[p->clean];
-	}
-	ping_decided(c, path, clock_now_ns());
-}
-
 void ping_flow_settled(struct ping_child *c, uint32_t flow)
 {
 	const struct ping_flow *f = &c->engine.flows[flow];
+	struct ping_flow *own;
 	struct ping_seen *s = &c->seen[flow - c->n_paths];
 	const uint32_t path = path_of(c, flow);
 	struct ping_path *p = &c->paths[path];
@@ -209,9 +195,18 @@ void ping_flow_settled(struct ping_child *c, uint32_t flow)
 	}
 	p->flows += at->fd >= 0;
 	p->clean = f->received > 0 && f->sent == f->received ? flow : p->clean;
-	if (--p->flows_open == 0) {
-		end_flows(c, path);
+	if (--p->flows_open > 0) {
+		return;
 	}
+	/* all have settled.  If the path was tested by UDP, its own port is one
+	 * flow more, and the path is as good as a flow that lost nothing */
+	own = &c->engine.flows[path];
+	if (ping_method_of(c, p) == PING_UDP && p->clean != 0 &&
+	    own->sent > own->received) {
+		ping_flow_row(c, p, net_port(c->own[p->own].socket.fd), own, 0);
+		*own = c->engine.flows[p->clean];
+	}
+	ping_decided(c, path, clock_now_ns());
 }
 
 /* ---- answering side ------------------------------------------------------ */

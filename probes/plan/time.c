@@ -65,9 +65,10 @@ static double limit_s(const struct spec *s, const struct xport_ops *ops,
 typedef double size_fn(const struct spec *s, const struct xport_ops *ops,
 		       int64_t size);
 
-/** Return the sum of @fn over the sizes at which a pair is measured. */
+/** Return the sum of @fn over the sizes at which a pair is measured, with the
+ *  streams of --flows at the largest one if @flows. */
 static double sum_sizes(const struct spec *s, const struct xport_ops *ops,
-			size_fn *fn)
+			size_fn *fn, bool flows)
 {
 	int64_t sizes[SPEC_MAX_SIZES], size = (int64_t)ops->default_size_bytes;
 	int n = spec_sizes(s, size, size, sizes);
@@ -76,26 +77,17 @@ static double sum_sizes(const struct spec *s, const struct xport_ops *ops,
 	for (int i = 0; i < n; i++) {
 		sum += fn(s, ops, sizes[i]);
 	}
-	return sum;
+	flows = flows && s->flows > 1 && ops->cost.flow_s > 0 && n > 0;
+	return flows ? sum + XPORT_FLOW_STREAMS * fn(s, ops, sizes[n - 1]) :
+		       sum;
 }
 
 int64_t plan_task_ns(const struct spec *s, const struct xport_ops *ops)
 {
-	double sum_s = sum_sizes(s, ops, limit_s);
+	double sum_s = sum_sizes(s, ops, limit_s, false);
 
 	return (int64_t)(1e9 * fmin(sum_s, TASK_MAX_S)) +
 	       2 * xport_flows_ns(s);
-}
-
-/** Return what --flows adds to a pair by @fn: streams at the largest size. */
-static double sum_flows(const struct spec *s, const struct xport_ops *ops,
-			size_fn *fn)
-{
-	int64_t sizes[SPEC_MAX_SIZES], size = (int64_t)ops->default_size_bytes;
-	int n = spec_sizes(s, size, size, sizes);
-
-	return s->flows > 1 && ops->cost.flow_s > 0 && n > 0 ?
-		       XPORT_FLOW_STREAMS * fn(s, ops, sizes[n - 1]) : 0;
 }
 
 double plan_pair_s(const struct spec *s, const struct xport_ops *ops)
@@ -103,8 +95,7 @@ double plan_pair_s(const struct spec *s, const struct xport_ops *ops)
 	const double flows = s->flows > 1 ? (double)s->flows : 0;
 
 	return ops->cost.pair_s > 0 ?
-		       sum_sizes(s, ops, healthy_s) +
-			       sum_flows(s, ops, healthy_s) +
+		       sum_sizes(s, ops, healthy_s, true) +
 			       flows * ops->cost.flow_s :
 		       NAN;
 }
@@ -121,7 +112,7 @@ static double moved_B(const struct spec *s, const struct xport_ops *ops,
 
 double plan_pair_bytes(const struct spec *s, const struct xport_ops *ops)
 {
-	return sum_sizes(s, ops, moved_B) + sum_flows(s, ops, moved_B);
+	return sum_sizes(s, ops, moved_B, true);
 }
 
 double plan_bytes(const struct layout *l, const struct plan *p,

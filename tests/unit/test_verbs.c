@@ -510,7 +510,7 @@ static void queues_share(void **state)
 		assert_int_equal(verbs_post(&l, 4, 1024), 0);
 	}
 	assert_int_equal(qps[1].messages, 16);
-	assert_int_equal(verbs_write_ping(&l, 7), 0);
+	assert_int_equal(verbs_ping(&l, 7), 0);
 	assert_int_equal(qps[0].posts, 3);
 }
 
