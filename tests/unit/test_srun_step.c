@@ -117,7 +117,7 @@ static void allocations_travel_as_text(void **state)
 	assert_int_equal(allocation_gpus(&a, "m"), 8);
 	assert_int_equal(allocation_gpus(&a, "k.site"), 0);
 	assert_int_equal(allocation_gpus(&a, "k"), -1);
-	expect_text(&a, "n[1,2],m=8 k.site=0");
+	expect_text(&a, "m,n[1,2]=8 k.site=0");
 	allocation_release(&a);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		struct err e = { 0 };
