@@ -47,17 +47,6 @@ static const struct {
 	  "program_not_started" },
 };
 
-static struct muster_node *find(struct muster_node *nodes, size_t n,
-				const char *name)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(nodes[i].name, name) == 0) {
-			return &nodes[i];
-		}
-	}
-	return NULL;
-}
-
 /** @line says @code of the nodes in @list. */
 static void blame(const char *list, const char *code, const char *line,
 		  struct muster_node *nodes, size_t n)
@@ -66,9 +55,10 @@ static void blame(const char *list, const char *code, const char *line,
 	char **names = hostlist_expand(list, &k, NULL);
 
 	for (size_t i = 0; i < k; i++) {
-		struct muster_node *node = find(nodes, n, names[i]);
+		const size_t at = STR_FIND(nodes, n, name, names[i]);
+		struct muster_node *node = &nodes[at];
 
-		if (node && !node->code && !node->here) {
+		if (at < n && !node->code && !node->here) {
 			node->says = strdup(line);
 			node->code = node->says ? code : NULL;
 		}
@@ -81,7 +71,6 @@ static void blame(const char *list, const char *code, const char *line,
 void muster_read(const char *text, struct muster_node *nodes, size_t n)
 {
 	char line[1024], list[sizeof(line)];
-	struct muster_node *node;
 
 	for (size_t len; *text; text += len + (text[len] == '\n')) {
 		len = strcspn(text, "\n");
@@ -91,9 +80,11 @@ void muster_read(const char *text, struct muster_node *nodes, size_t n)
 		memcpy(line, text, len);
 		line[len] = '\0';
 		if (str_starts(line, MUSTER_HERE)) {
-			node = find(nodes, n, line + strlen(MUSTER_HERE));
-			if (node) {
-				node->here = true;
+			const size_t at = STR_FIND(nodes, n, name,
+						   line + strlen(MUSTER_HERE));
+
+			if (at < n) {
+				nodes[at].here = true;
 			}
 			continue;
 		}

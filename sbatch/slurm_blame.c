@@ -200,21 +200,10 @@ int64_t slurm_job_since_ns(void)
 	return age > 0 && age < now / NS_PER_S ? now - age * NS_PER_S : now;
 }
 
-/** Its row, which is the last for one that is not listed. */
-static size_t find_state(const char *state)
-{
-	size_t i = 0;
-
-	while (states[i].name && strcmp(states[i].name, state) != 0) {
-		i++;
-	}
-	return i;
-}
-
 void slurm_state_explain(const char *job_id, const struct slurm_job *job,
 			 const char *dir, struct launch_state *st)
 {
-	const size_t i = find_state(job->state);
+	const size_t i = STR_FIND(states, STR_TO_END, name, job->state);
 	size_t r = 0;
 
 	launch_say(st, states[i].phase, -1, "job %s %s", job_id,
@@ -247,7 +236,7 @@ enum slurm_standing slurm_parse_standing(const char *text,
 					 const struct err *why)
 {
 	char state[SLURM_STATE_SIZE];
-	size_t n;
+	size_t n, at;
 
 	if (why) {
 		return strstr(why->text, "Invalid job id") ? SLURM_JOB_OVER :
@@ -260,7 +249,8 @@ enum slurm_standing slurm_parse_standing(const char *text,
 	}
 	memcpy(state, text, n);
 	state[n] = '\0';
-	return !state[0] || states[find_state(state)].phase == LAUNCH_ENDED ?
+	at = STR_FIND(states, STR_TO_END, name, state);
+	return !state[0] || states[at].phase == LAUNCH_ENDED ?
 		       SLURM_JOB_OVER :
 	       strcmp(state, "COMPLETING") == 0 ? SLURM_JOB_ENDS :
 						  SLURM_JOB_GOES_ON;
@@ -515,7 +505,8 @@ void slurm_blame_end(const struct slurm_job *job, struct launch_state *st)
 {
 	char nodes[sizeof(job->nodes) + sizeof(job->batch_host)];
 
-	if (lost_first_node(job) || states[find_state(job->state)].node) {
+	if (lost_first_node(job) ||
+	    states[STR_FIND(states, STR_TO_END, name, job->state)].node) {
 		snprintf(nodes, sizeof(nodes), "%s,%s", job->nodes,
 			 job->batch_host);
 		slurm_blame_lost(nodes, st);

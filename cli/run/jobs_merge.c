@@ -128,17 +128,6 @@ static int find_tries(struct merge *m, struct err *e)
 	return 0;
 }
 
-static struct jobs_whole_node *merge_node(const struct merge *m,
-					  const char *name)
-{
-	for (size_t i = 0; i < m->n_nodes; i++) {
-		if (strcmp(m->nodes[i].name, name) == 0) {
-			return &m->nodes[i];
-		}
-	}
-	return NULL;
-}
-
 /** Finds the nodes in their last tries; a node that was never seen gets the
  *  number of GPUs of the others. */
 static int find_nodes(struct merge *m, struct err *e)
@@ -164,8 +153,11 @@ static int find_nodes(struct merge *m, struct err *e)
 		json_array_foreach(list, i, json) {
 			const struct run_entry node = run_entry(list, i);
 
-			w = merge_node(m, node.name);
-			if (w && node.gpus > 0) {
+			const size_t at = STR_FIND(m->nodes, m->n_nodes, name,
+						   node.name);
+
+			if (at < m->n_nodes && node.gpus > 0) {
+				w = &m->nodes[at];
 				w->json = json;
 				w->gpus = node.gpus;
 				w->try = t + 1;
@@ -189,7 +181,9 @@ static int find_nodes(struct merge *m, struct err *e)
 static int merge_rank(const struct merge *m, const char *node, int64_t rank)
 {
 	const json_t *list = run_file(m->tries[m->at].run).nodes;
-	const struct jobs_whole_node *w = merge_node(m, node);
+	const size_t at = STR_FIND(m->nodes, m->n_nodes, name, node);
+	const struct jobs_whole_node *w = at < m->n_nodes ? &m->nodes[at] :
+							    NULL;
 	int first = 0;
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
@@ -311,7 +305,9 @@ static int take_fact(void *arg, const void *data, struct err *e)
 {
 	struct merge *m = arg;
 	const struct fact_row *row = data;
-	const struct jobs_whole_node *w = merge_node(m, row->node);
+	const size_t at = STR_FIND(m->nodes, m->n_nodes, name, row->node);
+	const struct jobs_whole_node *w = at < m->n_nodes ? &m->nodes[at] :
+							    NULL;
 
 	if (str_ends(row->fact, "_growth")) {
 		return add_growth(m, row) < 0 ?

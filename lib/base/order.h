@@ -27,10 +27,12 @@ struct order_key {
 };
 
 #define ORDER_TYPE(value)                                                      \
-	_Generic((value), bool: ORDER_BOOL, int: ORDER_INT,                    \
-		 unsigned: ORDER_UINT, int64_t: ORDER_INT64,                   \
-		 uint64_t: ORDER_UINT64, double: ORDER_REAL,                   \
-		 char *: ORDER_CHARS, const char *: ORDER_TEXT)
+	_Generic(&(value), char **: ORDER_TEXT, const char **: ORDER_TEXT,     \
+		 default: _Generic((value), bool: ORDER_BOOL, int: ORDER_INT,  \
+				   unsigned: ORDER_UINT, int64_t: ORDER_INT64, \
+				   uint64_t: ORDER_UINT64, double: ORDER_REAL, \
+				   char *: ORDER_CHARS,                        \
+				   const char *: ORDER_TEXT))
 
 /** A member of @item, a struct type, in ascending or descending order. */
 #define ORDER_UP(item, member)                                                 \

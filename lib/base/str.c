@@ -351,6 +351,23 @@ bool str_names_meet(const char *a, const char *b)
 	return false;
 }
 
+size_t str_find(const void *list, size_t n, size_t size, size_t at, bool chars,
+		const char *word)
+{
+	const char *member = (const char *)list + at;
+	size_t i = 0;
+
+	for (; i < n; i++, member += size) {
+		const char *text = chars ? member :
+					   *(const char *const *)member;
+
+		if (!text || strcmp(text, word) == 0) {
+			break;
+		}
+	}
+	return i;
+}
+
 int str_index(const char *const words[], const char *word)
 {
 	for (int i = 0; words[i]; i++) {

@@ -112,6 +112,21 @@ bool str_ends(const char *text, const char *end);
  *  or ' ', as NICs are that NCCL uses as one. */
 bool str_names_meet(const char *a, const char *b);
 
+/**
+ * Number of the first item of @list whose member, text or a pointer to it, is
+ * @word, among @n, or with STR_TO_END up to one with a NULL pointer; the number
+ * of what ends the list if there is none.
+ */
+#define STR_TO_END SIZE_MAX
+#define STR_FIND(list, n, member, word)                                        \
+	str_find(list, n, sizeof(*(list)),                                     \
+		 offsetof(__typeof__(*(list)), member),                        \
+		 _Generic(&(list)->member, char **: false,                     \
+			  const char **: false, char *const *: false,          \
+			  const char *const *: false, default: true), word)
+size_t str_find(const void *list, size_t n, size_t size, size_t at, bool chars,
+		const char *word);
+
 /** Where @word stands in @words (NULL at the end); -1: nowhere. */
 int str_index(const char *const words[], const char *word);
 

@@ -299,17 +299,6 @@ void record_list_release(struct record_list *l)
 
 /* ---- record read --------------------------------------------------------- */
 
-/** Number of the column called @name, -1 when the schema has none. */
-static int find_column(const struct schema *s, const char *name)
-{
-	for (int i = 0; s->columns[i].name; i++) {
-		if (strcmp(s->columns[i].name, name) == 0) {
-			return i;
-		}
-	}
-	return -1;
-}
-
 int record_reader_open(struct record_reader *r, const struct schema *s,
 		       FILE *f, struct err *e)
 {
@@ -328,7 +317,10 @@ int record_reader_open(struct record_reader *r, const struct schema *s,
 	}
 	r->n_fields = header.n;
 	for (size_t i = 0; i < header.n; i++) {
-		r->index[i] = find_column(s, header.field[i]);
+		const size_t at = STR_FIND(s->columns, STR_TO_END, name,
+					   header.field[i]);
+
+		r->index[i] = s->columns[at].name ? (int)at : -1;
 		known = known || r->index[i] >= 0;
 	}
 	if (!known) {
@@ -337,7 +329,8 @@ int record_reader_open(struct record_reader *r, const struct schema *s,
 		goto release;
 	}
 	for (const char *const *need = s->needs; *need; need++) {
-		const int column = find_column(s, *need);
+		const int column = (int)STR_FIND(s->columns, STR_TO_END,
+						 name, *need);
 		size_t i = 0;
 
 		while (i < r->n_fields && r->index[i] != column) {

@@ -286,20 +286,9 @@ static const struct {
 	{ .status = NULL, .word = "UNKNOWN", .color = 35 },
 };
 
-static size_t find_status(const char *status)
-{
-	size_t i = 0;
-
-	while (status_words[i].status &&
-	       strcmp(status_words[i].status, status) != 0) {
-		i++;
-	}
-	return i;
-}
-
 void wrap_status(const struct wrap *w, const char *status)
 {
-	const size_t i = find_status(status);
+	const size_t i = STR_FIND(status_words, STR_TO_END, status, status);
 
 	wrap_tag(w, status_words[i].word, status_words[i].color);
 }
@@ -307,7 +296,7 @@ void wrap_status(const struct wrap *w, const char *status)
 bool wrap_status_aside(const struct wrap *w, const char *status,
 		       const char *aside)
 {
-	const size_t i = find_status(status);
+	const size_t i = STR_FIND(status_words, STR_TO_END, status, status);
 	struct str text = STR_INIT;
 
 	if (!aside[0]) {
@@ -328,7 +317,8 @@ bool wrap_status_aside(const struct wrap *w, const char *status,
 
 const char *wrap_status_word(const char *status)
 {
-	return status_words[find_status(status)].word;
+	return status_words[STR_FIND(status_words, STR_TO_END, status,
+				     status)].word;
 }
 
 void wrap_line(const struct wrap *w, int more, const char *text)

@@ -51,21 +51,11 @@ static const struct history_form {
 	{ NULL, NULL, BY_NODE | BY_INDEX | BY_NAME }
 };
 
-/** The form of a part's name; the last one for other kinds. */
-static const struct history_form *form_of(const struct summary_finding *is)
-{
-	const struct history_form *form = forms;
-
-	while (form->kind && strcmp(form->kind, is->kind) != 0) {
-		form++;
-	}
-	return form;
-}
-
 /* Write the history's name for the part of @f, its node first: "n7 NIC 2". */
 static void names_of(const struct summary_finding *f, char *buf, size_t size)
 {
-	const struct history_form *form = form_of(f);
+	const struct history_form *form =
+		&forms[STR_FIND(forms, STR_TO_END, kind, f->kind)];
 	struct str out = STR_INIT;
 	char general[64], numbers[2][24] = { "", "" };
 
@@ -346,7 +336,8 @@ struct history_work {
 
 static uint64_t hash_part(const struct summary_finding *is, size_t setup)
 {
-	const unsigned by = form_of(is)->by;
+	const unsigned by =
+		forms[STR_FIND(forms, STR_TO_END, kind, is->kind)].by;
 	const char *const texts[] = {
 		is->kind, by & BY_NODE ? is->node : "",
 		by & BY_PEER ? is->peer_node : "", by & BY_NAME ? is->name : ""
@@ -363,7 +354,8 @@ static uint64_t hash_part(const struct summary_finding *is, size_t setup)
 static bool is_part(const struct history_part *p,
 		    const struct summary_finding *is, size_t setup)
 {
-	const unsigned by = form_of(is)->by;
+	const unsigned by =
+		forms[STR_FIND(forms, STR_TO_END, kind, is->kind)].by;
 
 	return p->setup == setup && strcmp(p->is.kind, is->kind) == 0 &&
 	       (!(by & BY_NODE) || strcmp(p->is.node, is->node) == 0) &&

@@ -196,16 +196,6 @@ static struct level level_of(const struct accepted_beside *b,
 	return l;
 }
 
-static const struct accepted_kind *kind_of(const struct finding *f)
-{
-	for (const struct accepted_kind *k = kinds; k->code; k++) {
-		if (strcmp(f->code, k->code) == 0) {
-			return k;
-		}
-	}
-	return NULL;
-}
-
 /** Returns true if the slow tests of @f were as slow in the accepted run.
  *  Tests that another finding explains do not count. */
 static bool were_slow(const struct accepted_beside *b, const struct verdict *v,
@@ -220,7 +210,9 @@ static bool were_slow(const struct accepted_beside *b, const struct verdict *v,
 		for (size_t i = 0; own && i < v->n; i++) {
 			const struct finding *x = &v->findings[i];
 
-			own = x == f || x->scatter || !kind_of(x) ||
+			own = x == f || x->scatter ||
+			      !kinds[STR_FIND(kinds, STR_TO_END, code,
+					      x->code)].code ||
 			      !part_touches_at(b->now, &x->part, at);
 		}
 		slow += own;
@@ -392,10 +384,11 @@ void accepted_compare(const struct run *now, const struct run *then,
 	}
 	while (!v->failed && i < v->n) {
 		struct finding *f = &v->findings[i];
-		const struct accepted_kind *k = kind_of(f);
+		const struct accepted_kind *k =
+			&kinds[STR_FIND(kinds, STR_TO_END, code, f->code)];
 
 		if (is_group(f) ? !were_groups(&b, before, f) :
-				  !(k && was_so(&b, v, f, k))) {
+				  !(k->code && was_so(&b, v, f, k))) {
 			i++;
 			continue;
 		}

@@ -499,23 +499,12 @@ int run_take_results(const char *dir, const struct run_rows *rows,
 	return got == 0 || got == 1 ? 0 : -1;
 }
 
-/** The place of @text in @list, which has @n; @n when it is not there. */
-static size_t find_text(char (*list)[64], size_t n, const char *text)
-{
-	size_t i = 0;
-
-	while (i < n && strcmp(list[i], text) != 0) {
-		i++;
-	}
-	return i;
-}
-
-/** The same, added where it is new; @none when there are @max already, or
- *  without memory. */
+/** The place of @text in @list, which has @n, added where it is new; @none when
+ *  there are @max already, or without memory. */
 static size_t add_text(char (**list)[64], size_t *n, const char *text,
 		       size_t max, size_t none)
 {
-	size_t i = find_text(*list, *n, text);
+	size_t i = str_find(*list, *n, sizeof(**list), 0, true, text);
 	char entry[64];
 
 	if (i < *n) {
@@ -651,7 +640,8 @@ int run_add_diagnose(struct run *run, const struct diagnose_row *row)
 
 int run_find_name(const struct run *run, const char *name)
 {
-	size_t at = find_text(run->names, run->n_names, name);
+	size_t at = str_find(run->names, run->n_names, sizeof(*run->names), 0,
+			     true, name);
 
 	return at < run->n_names ? (int)at + 1 : 0;
 }

@@ -116,22 +116,11 @@ static int step_dir(const char *dir, const char *name, char path[PATH_MAX],
 	return rundir_path(dir, name, path, e);
 }
 
-/** Return the number of the step @rung; all->n if there is none. */
-static size_t find_step(const struct all *all, const char *rung)
-{
-	size_t i = 0;
-
-	while (i < all->n && strcmp(all->steps[i].row.rung, rung) != 0) {
-		i++;
-	}
-	return i;
-}
-
 static int take_step(const struct run_rows *rows, const void *row)
 {
 	const struct step_row *step = row;
 	struct all *all = rows->user;
-	size_t i = find_step(all, step->rung);
+	size_t i = STR_FIND(all->steps, all->n, row.rung, step->rung);
 
 	/* of a run that was resumed the last row of a step counts */
 	if (i < MAX_STEPS) {
@@ -247,7 +236,8 @@ static int end(const struct run_rows *rows, struct err *e)
 		const char *text = json_string_value(name);
 		struct step_row row;
 
-		if (text && find_step(all, text) == all->n) {
+		if (text && STR_FIND(all->steps, all->n, row.rung, text) ==
+				    all->n) {
 			record_init(&schema_step, &row);
 			STR_COPY(row.rung, text);
 			STR_COPY(row.code, STEP_STOPPED);

@@ -28,39 +28,29 @@ struct row {
 	size_t meaning_len;
 };
 
-/** The one named @name among the first @n. */
-static const struct symptom *xid_section(const struct symptoms *s, size_t n,
-					 const char *name)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(s->list[i].code, name) == 0) {
-			return &s->list[i];
-		}
-	}
-	return NULL;
-}
-
 static bool add_number(const struct row *r, unsigned long number)
 {
 	struct symptom new = { .n_matches = 0 }, *x;
-	const struct symptom *kind, *action;
+	const struct symptom *list;
+	size_t kind, action;
 	char name[48];
 
 	snprintf(new.code, sizeof(new.code), "%s_%lu", r->kind, number);
-	if (xid_section(r->s, r->own, new.code)) {
+	if (STR_FIND(r->s->list, r->own, code, new.code) < r->own) {
 		return true;
 	}
 	x = grow_add(&r->s->list, &r->s->n, &new, sizeof(new));
+	list = r->s->list;
 	snprintf(name, sizeof(name), "%s %s", r->kind, r->action);
-	kind = xid_section(r->s, r->own, r->kind);
-	action = xid_section(r->s, r->own, name);
-	if (!x || !kind || !action) {
+	kind = STR_FIND(list, r->own, code, r->kind);
+	action = STR_FIND(list, r->own, code, name);
+	if (!x || kind == r->own || action == r->own) {
 		return false;
 	}
-	x->effect = action->effect;
+	x->effect = list[action].effect;
 	str_addmem(&x->cause, r->meaning, r->meaning_len);
-	str_add(&x->remedy, str_text(&action->remedy));
-	str_add(&x->source, str_text(&kind->source));
+	str_add(&x->remedy, str_text(&list[action].remedy));
+	str_add(&x->source, str_text(&list[kind].source));
 	return true;
 }
 

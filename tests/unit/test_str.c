@@ -274,6 +274,27 @@ static void room_is_filled_by_the_caller(void **state)
 	free(few);
 }
 
+static void an_item_is_found_by_its_text(void **state)
+{
+	static const struct {
+		int number;
+		const char *text;
+		char chars[8];
+	} list[] = {
+		{ 0, "a", "x" }, { 1, "b", "y" }, { 2, "b", "z" },
+		{ 3, NULL, "" }
+	};
+
+	(void)state;
+	assert_int_equal(STR_FIND(list, 3, text, "b"), 1);
+	assert_int_equal(STR_FIND(list, 1, text, "b"), 1);
+	assert_int_equal(STR_FIND(list, 4, text, "c"), 3);
+	assert_int_equal(STR_FIND(list, STR_TO_END, text, "c"), 3);
+	assert_int_equal(STR_FIND(list, 3, chars, "z"), 2);
+	assert_int_equal(STR_FIND(list, 3, chars, ""), 3);
+	assert_int_equal(STR_FIND(list, 0, chars, "x"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -292,6 +313,7 @@ int main(void)
 		cmocka_unit_test(starts_compares_the_prefix_only),
 		cmocka_unit_test(ends_compares_the_end_only),
 		cmocka_unit_test(names_meet_whole),
+		cmocka_unit_test(an_item_is_found_by_its_text),
 		cmocka_unit_test(paths_in_hints_can_be_pasted),
 		cmocka_unit_test(room_is_filled_by_the_caller),
 	};
