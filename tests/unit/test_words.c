@@ -175,6 +175,7 @@ static void test_notes(void **state)
 
 	(void)state;
 	fake_run(&r, 2, 2, 2);
+	r.rows = run_n_cells(&r);
 	STR_COPY(r.transport, "tcp");
 	render(&r, 200, false, &out);
 	assert_non_null(strstr(str_text(&out), "GPUs were not tested"));
