@@ -112,50 +112,37 @@ void args_release(struct args *a)
 
 /* ---- launch child -------------------------------------------------------- */
 
-/** Properties of a child to start. */
-struct become {
-	const struct args *argv, *env;
-	int in_fd, out_fd;
-};
-
-static void become(void *arg)
-{
-	const struct become *b = arg;
-	char in[64] = "/dev/null";
-
-	/* opened again, so that each child reads from the start */
-	if (b->in_fd >= 0) {
-		snprintf(in, sizeof(in), "/proc/self/fd/%d", b->in_fd);
-	}
-	for (size_t i = 0; b->env && i < b->env->n; i++) {
-		putenv(b->env->argv[i]);
-	}
-	if (spawn_io(in, b->out_fd, b->out_fd) == 0) {
-		execvp(b->argv->argv[0], b->argv->argv);
-	}
-}
-
 int launch_child_start(struct launch_child *c, const struct args *a,
 		       const struct args *env, int in_fd, const char *dir,
 		       const char *out, struct err *e)
 {
-	struct become b = { a, env, in_fd, -1 };
+	struct spawn_new new = {
+		.argv = a->argv, .env = env ? env->argv : NULL, .in_fd = -1,
+		.out_fd = -1, .here = true, .sig = SIGTERM,
+	};
+	char in[64];
 	pid_t pid;
 	int why;
 
 	if (a->failed || (env && env->failed)) {
 		return err_set(e, ENOMEM, "no memory for a command line");
 	}
-	if (out) {
-		b.out_fd = rundir_open_fd(dir, out,
-					  O_WRONLY | O_CREAT | O_APPEND, e);
+	/* opened again, so that each child reads from the start */
+	if (in_fd >= 0) {
+		snprintf(in, sizeof(in), "/proc/self/fd/%d", in_fd);
+		new.in = in;
 	}
-	if (out && b.out_fd < 0) {
+	if (out) {
+		new.out_fd = rundir_open_fd(
+			dir, out, O_WRONLY | O_CREAT | O_APPEND, e);
+	}
+	if (out && new.out_fd < 0) {
 		return -1;
 	}
-	why = spawn_fork(SIGTERM, become, &b, &pid);
-	if (b.out_fd >= 0) {
-		close(b.out_fd);
+	new.err_fd = new.out_fd;
+	why = spawn_fork(&new, &pid);
+	if (new.out_fd >= 0) {
+		close(new.out_fd);
 	}
 	if (why) {
 		return err_set(e, why, "cannot start '%s'", a->argv[0]);

@@ -19,17 +19,6 @@
 #define REAP_MS	 2
 #define SLEEP_MS 100
 
-/* In the child, whose end of the socket is g->fd. */
-static void become(void *arg)
-{
-	const struct gather *g = arg;
-
-	if (spawn_io("/dev/null", g->fd, -1) == 0 &&
-	    dup2(g->fd, STDIN_FILENO) >= 0) {
-		spawn_exec(g->argv);
-	}
-}
-
 /** Take what is there; close at the end. */
 static void drain(struct gather *g, size_t max)
 {
@@ -99,12 +88,14 @@ void gather(struct gather *list, size_t n, size_t max, int64_t deadline_ns)
 			g->ended = true;
 			continue;
 		}
-		g->fd = fds[1];		/* of become() */
 		if (send(fds[0], g->in, g->n_in, MSG_NOSIGNAL | MSG_DONTWAIT) !=
 		    (ssize_t)g->n_in) {
 			g->why = EMSGSIZE;
 		} else {
-			g->why = spawn_fork(SIGKILL, become, g, &g->pid);
+			g->why = spawn_fork(&(struct spawn_new){
+				.argv = g->argv, .in_fd = fds[1],
+				.out_fd = fds[1], .err_fd = -1,
+				.sig = SIGKILL }, &g->pid);
 		}
 		close(fds[1]);
 		g->fd = fds[0];

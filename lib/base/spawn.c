@@ -95,16 +95,22 @@ static int put_at(int fd, int from, const char *path, int flags)
 	return from >= 0 ? 0 : close(opened);
 }
 
-int spawn_io(const char *in, int out_fd, int err_fd)
+/** In the child: become @s->argv, or return with errno. */
+static void become(const struct spawn_new *s)
 {
-	return put_at(STDIN_FILENO, -1, in, O_RDONLY) < 0 ||
-			       put_at(STDOUT_FILENO, out_fd, "/dev/null",
-				      O_WRONLY) < 0 ||
-			       put_at(STDERR_FILENO, err_fd, "/dev/null",
-				      O_WRONLY) < 0 ? -1 : 0;
+	for (size_t i = 0; s->env && s->env[i]; i++) {
+		putenv(s->env[i]);
+	}
+	if (put_at(STDIN_FILENO, s->in ? -1 : s->in_fd,
+		   s->in ? s->in : "/dev/null", O_RDONLY) == 0 &&
+	    put_at(STDOUT_FILENO, s->out_fd, "/dev/null", O_WRONLY) == 0 &&
+	    put_at(STDERR_FILENO, s->err_fd, "/dev/null", O_WRONLY) == 0 &&
+	    (s->here || strchr(s->argv[0], '/') || chdir("/") == 0)) {
+		execvp(s->argv[0], s->argv);
+	}
 }
 
-int spawn_fork(int sig, void (*become)(void *arg), void *arg, pid_t *pid)
+int spawn_fork(const struct spawn_new *s, pid_t *pid)
 {
 	static const int changed[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE,
 				       SIGCHLD };
@@ -118,7 +124,7 @@ int spawn_fork(int sig, void (*become)(void *arg), void *arg, pid_t *pid)
 	}
 	*pid = fork();
 	if (*pid == 0) {
-		prctl(PR_SET_PDEATHSIG, sig);
+		prctl(PR_SET_PDEATHSIG, s->sig);
 		if (getppid() != parent) {
 			_exit(1);	/* it died before the line above */
 		}
@@ -131,7 +137,7 @@ int spawn_fork(int sig, void (*become)(void *arg), void *arg, pid_t *pid)
 		}
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
-		become(arg);
+		become(s);
 		why = errno;
 		_exit(write(report[1], &why, sizeof(why)) < 0 ? 126 : 127);
 	}
@@ -150,23 +156,6 @@ int spawn_fork(int sig, void (*become)(void *arg), void *arg, pid_t *pid)
 	}
 	close(report[0]);
 	return why;
-}
-
-void spawn_exec(char *const argv[])
-{
-	if (strchr(argv[0], '/') || chdir("/") == 0) {
-		execvp(argv[0], argv);
-	}
-}
-
-static void become(void *arg)
-{
-	const struct spawn_child *c = arg;
-
-	if (spawn_io("/dev/null", c->outlets[0].write_fd,
-		     c->outlets[1].write_fd) == 0) {
-		spawn_exec(c->argv);
-	}
 }
 
 /** Reap @pid if it has ended: true, with its status in @st. */
@@ -191,7 +180,7 @@ int spawn_start(struct spawn_child *c, char *const argv[], struct str *out,
 {
 	int rc = -1, why;
 
-	*c = (struct spawn_child){ .argv = argv, .outlets = {
+	*c = (struct spawn_child){ .outlets = {
 		{ .read_fd = -1, .write_fd = -1, .text = out, .room = max },
 		{ .read_fd = -1, .write_fd = -1, .text = err_out,
 		  .room = max },
@@ -199,7 +188,11 @@ int spawn_start(struct spawn_child *c, char *const argv[], struct str *out,
 	sigemptyset(&c->ends);
 	if (outlet_open(&c->outlets[0], e) == 0 &&
 	    outlet_open(&c->outlets[1], e) == 0) {
-		why = spawn_fork(SIGKILL, become, c, &c->pid);
+		why = spawn_fork(&(struct spawn_new){
+			.argv = argv, .in_fd = -1,
+			.out_fd = c->outlets[0].write_fd,
+			.err_fd = c->outlets[1].write_fd, .sig = SIGKILL },
+			&c->pid);
 		rc = why ? err_set(e, why, "cannot start '%s'", argv[0]) : 0;
 	}
 	close_outlets(c, rc < 0);

@@ -13,24 +13,24 @@
 
 /* ---- spawn --------------------------------------------------------------- */
 
-/**
- * Start a child that @become turns into its program by @arg, or returns from
- * with errno.  It heads its own process group, so that grandchildren die with
- * it, has no signal held back or ignored, and gets @sig when this thread ends,
- * however that does.  0 with @pid, or an errno.
- */
-int spawn_fork(int sig, void (*become)(void *arg), void *arg, pid_t *pid);
-/** In a child: stdin reads the file @in, stdout and stderr are these, -1:
- *  /dev/null.  0, or -1 with errno. */
-int spawn_io(const char *in, int out_fd, int err_fd);
+/** A program to start; members that are not set are as after {0}. */
+struct spawn_new {
+	char *const *argv;	/* looked up in PATH */
+	char *const *env;	/* "NAME=VALUE" to add, NULL-ended; or NULL */
+	const char *in;		/* the file of its stdin; NULL: in_fd */
+	int in_fd, out_fd, err_fd;	/* -1: /dev/null */
+	bool here;		/* keep the working directory */
+	int sig;		/* that it gets when this thread ends */
+};
 
 /**
- * In a child: become @argv, looked up in PATH; return with errno if that fails.
- * A program that is looked up starts in "/": interpreters read modules and
- * settings from their working directory, which may be another user's.  A path,
- * such as that of this program, keeps the working directory.
+ * Start a child, which heads its own process group, so that grandchildren die
+ * with it, and has no signal held back or ignored.  A program that is looked up
+ * starts in "/" unless @s->here: interpreters read modules and settings from
+ * their working directory, which may be another user's.  A path, such as that
+ * of this program, keeps the working directory.  0 with @pid, or an errno.
  */
-void spawn_exec(char *const argv[]);
+int spawn_fork(const struct spawn_new *s, pid_t *pid);
 
 /**
  * Remove relative and empty directories, and those that all users may write,
@@ -65,7 +65,6 @@ int spawn_capture(char *const argv[], struct str *out, struct str *err_out,
 /** A child at work; of whoever started it until spawn_finish(). */
 struct spawn_child {
 	pid_t pid;
-	char *const *argv;	/* until it has started */
 	struct spawn_outlet {
 		int read_fd, write_fd;	/* -1 when closed */
 		struct str *text;	/* NULL: not wanted, no pipe either */
