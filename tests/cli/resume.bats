@@ -409,7 +409,7 @@ more_rows_than()
 }
 
 @test "out of time, resumed, its coordinator killed, resumed: real bytes" {
-	run_p p2p --local=2x4 --transport=tcp -b 4M -n 50 --timeout=20s \
+	run_p p2p --local=2x4 --transport=tcp -b 256K -n 8 --rate-limit=16M \
 		--max-time=1s -o run
 	fails 4 "gpucheck p2p --resume $PWD/run"
 	[ "$(grep -c ,not_run, run/results.csv)" -gt 0 ]
@@ -448,7 +448,7 @@ more_rows_than()
 }
 
 @test "three at once: one runs, the others say who does" {
-	run_p p2p --local=2x4 --transport=tcp -b 4M -n 50 --timeout=20s \
+	run_p p2p --local=2x4 --transport=tcp -b 256K -n 8 --rate-limit=16M \
 		--max-time=1s -o run
 	nonce=$(jq -r .nonce run/run.json)
 	for i in 1 2 3; do

@@ -96,9 +96,11 @@ drill_words()
 		echo "dead $fault" >part.drill
 		for command in $(with '--(inject|faults)=?'); do
 			for by in $(transports "$command"); do
-				# p2p shows what tcp does
-				[[ $by = sim || $command = p2p ||
-					${CASES-} = all ]] || continue
+				# p2p shows what tcp does, and what the others
+				# share
+				[[ ${CASES-} = all || $command = p2p ||
+					$by$fault = sim@(gpu=1:2|nic=1:2) ]] ||
+					continue
 				dir=$command-$by-$fault
 				echo "# $dir"
 				run_one "$command" "$dir" --faults=part.drill \

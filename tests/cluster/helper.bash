@@ -38,8 +38,11 @@ queue_is_empty()
 # A run that is small and quick.
 quick=(p2p -N 2 -G 2 --transport=tcp -b 64K)
 # shellcheck disable=SC2034
-# A run that goes on for some seconds, so that something can happen in its middle.
-long=(p2p -N 2 -G 4 --transport=tcp --schedule=serial -b 8M -n 30)
+# Runs that go on for some seconds, so that something can happen in their middle:
+# between nodes, and on one.
+long=(p2p -N 2 -G 4 --transport=tcp --schedule=serial -b 256K -n 8 --rate-limit=8M)
+# shellcheck disable=SC2034
+busy=(p2p -N 2 -G 4 --transport=tcp --schedule=serial -b 8M -n 30)
 
 # gpucheck in the background, $front its process; its words go to out and err.
 start()

@@ -130,7 +130,7 @@ is_running()
 }
 
 @test "^C leaves the job running and prints the scancel line" {
-	start "${long[@]}" -o "$dir"
+	start "${busy[@]}" -o "$dir"
 	await 30 rows 2
 	kill -INT "$front"
 	finish 4

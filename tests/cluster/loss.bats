@@ -35,7 +35,7 @@ stopped_inside()
 
 @test "^C of a step in the second group of a job: stopped in order" {
 	stopped_inside -N1 --gres=gpu:2 : -N1 --gres=gpu:4 "$GPUCHECK" \
-		"${long[@]}" -N 1 -x gcn1
+		"${busy[@]}" -N 1 -x gcn1
 }
 
 @test "a killed slurmd disturbs nothing" {

@@ -161,7 +161,7 @@ ends_as()
 
 run_long_on_one()
 {
-	long=("${long[@]}" -N 1 --nodelist=gcn1)
+	long=("${busy[@]}" -N 1 --nodelist=gcn1)
 	run_long
 }
 

@@ -21,7 +21,7 @@ copies()
 	rm -rf run
 	export GPUCHECK_CUDA_LIB=$fake FAKE_CUDA_GPUS=${gpus-3}
 	run_p p2p --local=1x3 --transport=cuda -b 1M -n 8 --timeout=20s \
-		-o run "$@"
+		-o run --no-follow-up "$@"
 	[ "$status" -eq "$want" ] || { cat out err; return 1; }
 }
 
@@ -203,7 +203,7 @@ figures()
 	[ "$(rows corrupt data_corrupt)" = "1-2" ]
 	echo 'slow pair=1-2 factor=0.25' >drill
 	# more than its latency
-	copies 1 --faults=drill -b 64M -n 2 --no-follow-up
+	copies 1 --faults=drill -b 64M -n 2
 	[ "$(columns_of bw_GB_s run/results.csv |
 		awk '{ print $1 < 100 ? "slow" : "fast" }' | sort | uniq -c |
 		xargs)" = "4 fast 4 slow" ]	# with the retries

@@ -167,6 +167,8 @@ every_cell()
 		}' run/results.csv
 }
 
-# Long enough to be disturbed: a second of real bytes.
+# Long enough to be disturbed: two seconds, and a second of real bytes.
 # shellcheck disable=SC2034
-long=(--local=2x4 -b 4M -n 25 --timeout=20s)
+long=(--local=2x4 -b 256K -n 8 --rate-limit=32M --timeout=20s)
+# shellcheck disable=SC2034
+busy=(--local=2x4 -b 4M -n 25 --timeout=20s)

@@ -43,7 +43,7 @@ child_ended()
 }
 
 @test "an agent is killed: its cells are skipped, all others measured" {
-	begin "${long[@]}"
+	begin "${busy[@]}"
 	kill -9 "$(pids agent | tail -n 1)"
 	ends 60 1
 	every_cell 8
@@ -164,7 +164,7 @@ child_ended()
 }
 
 @test "a worker is killed: its pair is bad, no other" {
-	begin "${long[@]}"
+	begin "${busy[@]}"
 	signal_worker KILL
 	ends 60 0
 	every_cell 8

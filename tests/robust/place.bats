@@ -17,7 +17,7 @@ run_p()
 	cp run/results.csv before
 	run_p p2p --local=2x2 --transport=sim -o run
 	[ $status -eq 2 ]
-	grep -q "cannot use 'run'" err
+	grep -q "cannot write into 'run': Directory not empty" err
 	cmp before run/results.csv
 }
 

@@ -96,6 +96,6 @@ accuses_nobody()
 
 @test "--max-time" {
 	# a busy machine takes a second to start, a quiet one 20 s in all
-	begin --local=2x4 -b 1M -n 2000 --schedule=serial --max-time=3s
+	begin --local=2x4 -b 256K -n 8 --rate-limit=4M --max-time=3s
 	stopped_in_order out_of_time max_time
 }
