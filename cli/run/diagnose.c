@@ -14,6 +14,7 @@
 
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
+#include "lib/base/units.h"
 #include "lib/data/rundir.h"
 #include "report/judge/findings.h"
 #include "report/judge/pairs.h"
@@ -205,10 +206,11 @@ static void say_step(const struct diagnosis *d, bool own, bool again)
 		talk("diagnose: %s%s: not tried: %s", name, once_more,
 		     first->detail);
 	} else if (first->bw_GB_s > 0) {
-		talk("diagnose: %s%s: %s, %s:%lld -> %s:%lld at %.1f GB/s",
+		talk("diagnose: %s%s: %s, %s:%lld -> %s:%lld at %s GB/s",
 		     name, once_more, counts, first->src_node,
 		     (long long)first->src_gpu, first->dst_node,
-		     (long long)first->dst_gpu, first->bw_GB_s);
+		     (long long)first->dst_gpu,
+		     UNITS_REAL(first->bw_GB_s, 1));
 	} else {
 		talk("diagnose: %s%s: %s", name, once_more, counts);
 	}

@@ -66,5 +66,8 @@ const char *units_duration_arg(int64_t ns, char *buf, size_t size);
  */
 const char *units_real_text(double value, int digits,
 			    char buf[UNITS_REAL_SIZE]);
+/** The same in a buffer of the block that asks for it. */
+#define UNITS_REAL(value, digits) \
+	units_real_text(value, digits, (char[UNITS_REAL_SIZE]){0})
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/stats.h"
+#include "lib/base/units.h"
 #include "report/draw/picture.h"
 #include "report/judge/caption.h"
 #include "report/judge/diagnose.h"
@@ -279,8 +280,8 @@ static void layer_bar(struct picture *p, float y, double GB_s, double most,
 
 	pic_shape(p, (struct picture_shape){ .x = NAMES, .y = y, .width = wide,
 					     .height = THICK, .rgb = rgb });
-	pic_text(p, TEXT_SMALL, NAMES + wide + 8, y + THICK / 2, INK, "%.1f",
-		 GB_s);
+	pic_text(p, TEXT_SMALL, NAMES + wide + 8, y + THICK / 2, INK, "%s",
+		 UNITS_REAL(GB_s, 1));
 }
 
 /** The title and the legend; @good: NULL without a good pair. */

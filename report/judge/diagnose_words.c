@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/units.h"
 #include "report/judge/tell.h"
 #include "report/model/part.h"
 #include "report/model/run.h"
@@ -134,13 +135,15 @@ static void rates_text(const struct layers *l, struct str *out)
 			continue;
 		}
 		c = diagnose_good(l->run, s, l->src, l->dst);
-		str_addf(out, "%s%s %.1f GB/s", comma, s->says, r->bw_GB_s);
+		str_addf(out, "%s%s %s GB/s", comma, s->says,
+			 UNITS_REAL(r->bw_GB_s, 1));
 		if (c) {
-			str_addf(out, " (good pair %.1f", c->bw_GB_s);
+			str_addf(out, " (good pair %s",
+				 UNITS_REAL(c->bw_GB_s, 1));
 		}
 		if (r->expected_GB_s > 0) {
-			str_addf(out, "%slink %.1f", c ? ", " : " (",
-				 r->expected_GB_s);
+			str_addf(out, "%slink %s", c ? ", " : " (",
+				 UNITS_REAL(r->expected_GB_s, 1));
 		}
 		str_add(out, c || r->expected_GB_s > 0 ? ")" : "");
 		comma = ", ";
@@ -220,7 +223,7 @@ static size_t add_knobs(const struct layers *l, bool tried, struct str *out)
 		}
 		str_addf(out, "%s%s", n++ ? ", " : "", r->step);
 		if (tried && l->slow) {
-			str_addf(out, " (%.1f)", r->bw_GB_s);
+			str_addf(out, " (%s)", UNITS_REAL(r->bw_GB_s, 1));
 		} else if (!tried && r->detail[0]) {
 			str_addf(out, " (%.80s)", r->detail);
 		}
@@ -238,8 +241,8 @@ static void knob_text(const struct layers *l, struct str *out)
 	bool again = is_bad(l, l->undone);
 
 	if (l->mend && l->slow) {
-		str_addf(out, "%.1f GB/s with %s", l->mend->bw_GB_s,
-			 l->mend->step);
+		str_addf(out, "%s GB/s with %s",
+			 UNITS_REAL(l->mend->bw_GB_s, 1), l->mend->step);
 	} else if (l->mend) {
 		str_addf(out, "passes with %s", l->mend->step);
 	} else if (n_bad) {
@@ -252,7 +255,8 @@ static void knob_text(const struct layers *l, struct str *out)
 	} else if (l->mend && !again) {
 		str_add(out, "; not retested without it");
 	} else if (l->mend && l->slow) {
-		str_addf(out, ", %.1f without it%s%s", l->undone->bw_GB_s,
+		str_addf(out, ", %s without it%s%s",
+			 UNITS_REAL(l->undone->bw_GB_s, 1),
 			 n_bad ? "; still slow with " : "", str_text(&bad));
 	} else if (l->mend && n_bad) {
 		str_addf(out, ", fails with %s", str_text(&bad));

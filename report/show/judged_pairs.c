@@ -350,11 +350,8 @@ static void layers_text(const struct run *run, int width, struct str *out)
 		     n++) {
 			table_add(&t, name);
 			for (int k = 0; k < DIAGNOSE_RATES; k++) {
-				if (GB_s[k] > 0) {
-					table_addf(&t, "%.1f", GB_s[k]);
-				} else {
-					table_add(&t, "");
-				}
+				table_add(&t, GB_s[k] > 0 ?
+						  UNITS_REAL(GB_s[k], 1) : "");
 			}
 		}
 		if (table_rows(&t) > 0) {
