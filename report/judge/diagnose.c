@@ -106,6 +106,11 @@ int diagnose_keeps(const struct run *run, const struct diagnose_step *s,
 			      RATE_KEPT_SOCKETS : RATE_KEPT;
 	double full = should_be(run, s, src, dst);
 
+	/* a layer that a good pair passes: its failure is no lesser loss */
+	if (r && s != top && cells_outcome_failed(r->outcome) &&
+	    diagnose_good(run, s, src, dst)) {
+		return 0;
+	}
 	if (!r || r->outcome != OUTCOME_OK || !(r->bw_GB_s > 0)) {
 		return -1;
 	}
@@ -504,7 +509,8 @@ struct finding *diagnose_finding(const struct run *run,
 /** Find the most informative cell for @f whose pair is not in @pairs: more if
  *  only one thing can be wrong with it, and if it differs from @other, which
  *  already stands for the finding (NULL = none yet).  With @f NULL, the best
- *  good cell like that of @other: one that no finding touches, if any. */
+ *  good cell like that of @other: one that no finding touches in either
+ *  direction, if any. */
 static bool best_cell(const struct run *run, const struct verdict *v,
 		      const struct finding *f,
 		      const struct diagnose_pairs *pairs,
@@ -532,8 +538,11 @@ static bool best_cell(const struct run *run, const struct verdict *v,
 		}
 		points = !inter || ranks[s].nic == ranks[d].nic ? 2 : 1;
 		for (size_t i = 0; !f && i < v->n && i < MAX_LOOKED_AT; i++) {
-			points -= part_touches(&run->cluster,
-					       &v->findings[i].part, s, d);
+			const struct part *p = &v->findings[i].part;
+
+			/* the other direction has the same facts */
+			points -= part_touches(&run->cluster, p, s, d) ||
+				  part_touches(&run->cluster, p, d, s);
 		}
 		if (!f) {
 			points += MAX_LOOKED_AT;

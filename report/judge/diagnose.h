@@ -131,8 +131,8 @@ const struct diagnose_row *diagnose_row_of(const struct run *run,
 const struct diagnose_row *diagnose_good(const struct run *run,
 					 const struct diagnose_step *s,
 					 int src, int dst);
-/** Return 1 if the pair keeps its rate in @s, 0 if it does not, -1: not
- *  known. */
+/** Return 1 if the pair keeps its rate in @s, 0 if it does not or fails there
+ *  although a good pair passes, -1: not known. */
 int diagnose_keeps(const struct run *run, const struct diagnose_step *s,
 		   int src, int dst);
 /** The lowest layer in which, as in all above it, a slow pair lacks its rate;

@@ -499,7 +499,7 @@ static bool exports(const char *code, int dst, const char *knob,
 }
 
 /** A test of the layers of the slow pair 0 -> 4: its rates and those of the
- *  good pair that was chosen; 0: not tested. */
+ *  good pair that was chosen; 0: not tested, below: it fails. */
 static const struct rates {
 	double nccl[2], tcp[2], verbs[2], verbs_gpu[2];
 	const char *ladder;
@@ -542,6 +542,29 @@ static const struct rates {
 	  "NCCL 46.0 GB/s (good pair 48.0); the good pair is n0:1 -> n1:1: it "
 	  "is not slow when retried alone: it is slow only while other tests "
 	  "run, or intermittently" },
+	/* rates of any size have digits */
+	{ { 0.0012, 0.012 }, { 0.04, 0.041 }, { 0.00121, 0.0365 }, { 0, 0 },
+	  "TCP 0.04 GB/s (good pair 0.041), RDMA in host memory 0.0012 GB/s "
+	  "(good pair 0.036), NCCL 0.0012 GB/s (good pair 0.012); the good pair "
+	  "is n0:1 -> n1:1: the rate is lost in RDMA in host memory" },
+	/* a layer that only the good pair passes: no rate is a lost rate */
+	{ { 13, 48 }, { -1, 5.1 }, { 14, 48.1 }, { 0, 0 },
+	  "TCP fails (late), RDMA in host memory 14.0 GB/s (good pair 48.1), "
+	  "NCCL 13.0 GB/s (good pair 48.0); the good pair is n0:1 -> n1:1: the "
+	  "rate is lost in TCP" },
+	{ { 13, 48 }, { -1, 5.1 }, { -1, 48.1 }, { 0, 0 },
+	  "TCP fails (late), RDMA in host memory fails (late), NCCL 13.0 GB/s "
+	  "(good pair 48.0); the good pair is n0:1 -> n1:1: the rate is lost in "
+	  "TCP" },
+	{ { 13, 48 }, { 5, 5.1 }, { -1, 48.1 }, { 0, 0 },
+	  "TCP 5.0 GB/s (good pair 5.1), RDMA in host memory fails (late), NCCL "
+	  "13.0 GB/s (good pair 48.0); the good pair is n0:1 -> n1:1: the rate "
+	  "is lost in RDMA in host memory" },
+	/* neither passes: it says nothing about the slow one */
+	{ { 13, 48 }, { -1, -1 }, { 14, 48.1 }, { 0, 0 },
+	  "TCP fails (late), RDMA in host memory 14.0 GB/s (good pair 48.1), "
+	  "NCCL 13.0 GB/s (good pair 48.0); the good pair is n0:1 -> n1:1: the "
+	  "rate is lost in RDMA in host memory" },
 	/* nothing to compare with: a layer is good if it carries more */
 	{ { 13, 0 }, { 5, 0 }, { 48.2, 0 }, { 0, 0 },
 	  "TCP 5.0 GB/s, RDMA in host memory 48.2 GB/s, NCCL 13.0 GB/s: RDMA is "
@@ -552,7 +575,9 @@ static const struct rates {
 static void add_rates(struct run *r, const char *name, const double GB_s[2])
 {
 	for (int i = 0; i < 2; i++) {
-		if (GB_s[i] > 0) {
+		if (GB_s[i] < 0) {
+			add(r, name, i, 4 + i, OUTCOME_TIMEOUT, "late");
+		} else if (GB_s[i] > 0) {
 			add(r, name, i, 4 + i, OUTCOME_OK, "");
 			r->diagnose[r->n_diagnose - 1].bw_GB_s = GB_s[i];
 		}
@@ -570,6 +595,8 @@ static void slow_run(struct run *r)
 
 static void the_rate_is_lost_in_a_layer(void **state)
 {
+	const struct fake_fault receives = { .kind = PART_NODE, .a = 0,
+					     .direction = PART_RX };
 	struct diagnose_pairs pairs;
 	struct verdict v;
 	struct run r;
@@ -595,7 +622,21 @@ static void the_rate_is_lost_in_a_layer(void **state)
 			 r.ranks[pairs.list[1].dst].nic);
 	assert_true(pairs.list[1].src % 4 != 0);
 	verdict_release(&v);
+	run_release(&r);
+	/* the good one has none of the facts of the slow node: it is not
+	 * between n0 and another, in the direction that is good either */
+	fake_run(&r, 3, 1, 1);
+	fake_slow(&r, &receives, 0.25);
+	v = judge(&r);
+	assert_int_equal(v.findings[0].part.direction, PART_RX);
+	diagnose_choose(&r, &v, &pairs);
+	assert_int_equal(pairs.n, 2);
+	assert_int_equal(pairs.list[0].dst, 0);
+	assert_true(pairs.list[1].src != 0 && pairs.list[1].dst != 0);
+	verdict_release(&v);
+	run_release(&r);
 	/* rates of ranks that share cores say nothing */
+	slow_run(&r);
 	r.shared_cores = true;
 	v = judge(&r);
 	assert_false(v.n > 0 && diagnose_can(&r, v.findings));
