@@ -323,7 +323,7 @@ deps_release := gcc-aarch64-linux-gnu libc6-dev:arm64 $(addsuffix :arm64, \
 	libuv1-dev libjansson-dev libinih-dev libpopt-dev libsodium-dev \
 	zlib1g-dev libibverbs-dev libcmocka-dev) \
 	qemu-user-static rpm dpkg-dev debhelper fakeroot debootstrap pkgconf \
-	lowdown lintian rpmlint mmdebstrap umoci crun
+	lowdown lintian rpmlint mmdebstrap umoci crun environment-modules man-db
 deps:
 	@.ci/deps $(deps_build) $(deps_check)
 
