@@ -662,6 +662,42 @@ static void the_rate_is_lost_in_a_layer(void **state)
 	}
 }
 
+/** A setting counts if the pair has its rate with it, not if it has more. */
+static void a_setting_gives_the_rate_back(void **state)
+{
+	static const char *const says[] = {
+		"n0:0 -> n1:0: slow with every setting tried: "
+		"NCCL_BUFFSIZE=8388608 (20.0)",
+		"n0:0 -> n1:0: 45.0 GB/s with NCCL_MIN_NCHANNELS=16, 13.0 "
+		"without it; still slow with NCCL_BUFFSIZE=8388608 (20.0)",
+	};
+
+	(void)state;
+	for (int helps = 0; helps < 2; helps++) {
+		struct verdict v;
+		struct run r;
+
+		slow_run(&r);
+		add_rates(&r, "nccl", (double[]){ 13, 48 });
+		add_rates(&r, "verbs", (double[]){ 48, 48 });
+		add_rates(&r, "NCCL_BUFFSIZE=8388608", (double[]){ 20, 0 });
+		if (helps) {
+			add_rates(&r, "NCCL_MIN_NCHANNELS=16",
+				  (double[]){ 45, 0 });
+			add_rates(&r, "without-NCCL_MIN_NCHANNELS=16",
+				  (double[]){ 13, 0 });
+		}
+		v = judge(&r);
+		assert_int_equal(v.findings[0].n_first, 2);
+		assert_string_equal(v.findings[0].evidence[1], says[helps]);
+		assert_true(!strstr(v.findings[0].act,
+				    "export NCCL_MIN_NCHANNELS=16") == !helps);
+		assert_null(strstr(v.findings[0].act, "export NCCL_BUFFSIZE"));
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 static void a_layer_that_loses_the_rate_is_measured_twice(void **state)
 {
 	static const char *const layers[] = { "tcp", "verbs", "verbs_gpu",
@@ -1060,6 +1096,7 @@ int main(void)
 		cmocka_unit_test(the_ladder_is_told),
 		cmocka_unit_test(like_pairs_share_a_line_and_a_part_is_named),
 		cmocka_unit_test(the_rate_is_lost_in_a_layer),
+		cmocka_unit_test(a_setting_gives_the_rate_back),
 		cmocka_unit_test(a_layer_that_loses_the_rate_is_measured_twice),
 		cmocka_unit_test(the_layer_tells_a_nic_from_its_node),
 		cmocka_unit_test(causes_are_named_in_the_layers_that_they_slow),
