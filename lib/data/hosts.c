@@ -199,11 +199,6 @@ static size_t number_at(const char *name)
 	return at;
 }
 
-static long number_of(const char *name)
-{
-	return strtol(name + number_at(name), NULL, 10);
-}
-
 /** Returns true if @number has a leading zero. */
 static bool is_padded(const char *number)
 {
@@ -214,20 +209,19 @@ static bool is_padded(const char *number)
 static void add_numbers(struct str *out, const char *names, size_t size,
 			size_t n)
 {
+	names += number_at(names);
 	for (size_t i = 0; i < n;) {
-		const char *first = names + i * size;
+		const long first = strtol(names + i * size, NULL, 10);
 		size_t k = i + 1;
 
-		while (k < n && number_of(names + k * size) ==
-					number_of(first) + (long)(k - i)) {
+		while (k < n && strtol(names + k * size, NULL, 10) ==
+					first + (long)(k - i)) {
 			k++;
 		}
-		str_addf(out, "%s%s", i ? "," : "", first + number_at(first));
+		str_addf(out, "%s%s", i ? "," : "", names + i * size);
 		if (k - i > 1) {
-			const char *last = names + (k - 1) * size;
-
 			str_addf(out, "%c%s", k - i > 2 ? '-' : ',',
-				 last + number_at(last));
+				 names + (k - 1) * size);
 		}
 		i = k;
 	}
