@@ -437,7 +437,7 @@ int all_judge(const struct run *run, const struct all_step *steps, size_t n,
 		const struct verdict *of = &steps[i].verdict;
 		bool told = false;
 
-		/* a failure or missing GPUs explain that nothing was measured */
+		/* a failure or missing GPUs say why nothing was measured */
 		verdict_foreach(of, f) {
 			told = told || f->fail ||
 			       strcmp(f->code, "gpu_missing") == 0;

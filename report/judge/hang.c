@@ -412,8 +412,9 @@ static bool is_spinning(const struct hang_row *r)
 }
 
 /** If NCCL has no counts: names the idle ranks at the end of each chain, and
- *  those that sleep for a reason of their own, if all others spin for a GPU that
- *  may run an NCCL kernel.  Those are the majority, or all idle ranks sleep. */
+ *  those that sleep for a reason of their own, if all others spin for a GPU
+ *  that may run an NCCL kernel.  Those are the majority, or all idle ranks
+ *  sleep. */
 static size_t name_idle(struct hang *h)
 {
 	size_t all = 0, idle = 0, asleep = 0, spin = 0, n = 0;

@@ -291,6 +291,7 @@ lost()
 	PATH=$PWD/bin:$PATH run_p memlock --ssh=a1,a2 --boot-timeout=1s -o limits
 	grep -q '^FAIL  memlock on 2 nodes: nothing was measured' out
 	for probe in ib allreduce "allreduce -G 8"; do
+		# shellcheck disable=SC2086	# words of it
 		PATH=$PWD/bin:$PATH run_p $probe --ssh=a1,a2 \
 			--boot-timeout=1s -o "${probe// /}"
 		[ "$status" -eq 3 ]
