@@ -799,14 +799,18 @@ static int severity(enum outcome o)
 }
 
 /** Takes the worst size of the last attempt, or with @all the worst of all
- *  attempts: a setting with which a pair passes only sometimes is no remedy. */
+ *  attempts: a setting with which a pair passes only sometimes is no remedy.
+ *  An attempt that did not run counts only until a later one does. */
 static void take_way(struct p2p_row *w, const struct p2p_row *row,
 		     bool all)
 {
-	int64_t attempt = row->attempt > 0 && !all ? row->attempt : 1;
+	int64_t attempt = row->attempt > 0 ? row->attempt : 1;
+	bool stays = all && w->attempt > 0 &&
+		     (w->outcome == OUTCOME_OK ||
+		      cells_outcome_failed(w->outcome));
 
-	if (attempt > w->attempt ||
-	    (attempt == w->attempt &&
+	if ((attempt > w->attempt && !stays) ||
+	    ((all || attempt == w->attempt) &&
 	     severity(row->outcome) > severity(w->outcome))) {
 		*w = *row;
 		w->attempt = attempt;

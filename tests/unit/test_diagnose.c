@@ -890,6 +890,33 @@ static void causes_are_named_in_the_layers_that_they_slow(void **state)
 	}
 }
 
+/** A pair that is slow only next to others, with which it shares a NIC. */
+static void a_shared_nic_is_the_cause_of_what_is_not_slow_alone(void **state)
+{
+	const struct fake_fault slow = { .kind = PART_PAIR, .a = 0, .b = 4 };
+
+	(void)state;
+	for (int alone = 0; alone < 2; alone++) {
+		struct verdict v;
+		struct run r;
+		bool named = false;
+
+		fake_run(&r, 2, 4, 2);
+		fake_slow(&r, &slow, 0.25);
+		STR_COPY(r.schedule, "parallel");
+		add_rates(&r, "nccl", (double[]){ alone ? 1000 : 1, 0 });
+		v = judge(&r);
+		for (size_t i = 0; i < v.findings[0].n_first; i++) {
+			named = named || strstr(v.findings[0].evidence[i],
+						"likely cause: GPUs that share "
+						"the NIC");
+		}
+		assert_int_equal(named, alone);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 static void slow_pairs_have_steps_of_their_own(void **state)
 {
 	const char *why;
@@ -1041,6 +1068,16 @@ static const struct {
 	{ "NCCL_IB_DISABLE=1", PAIR "1,n0,0,n1,0,ok,,,,\n"
 	  "2,n1,0,n0,0,error,x,,,\n",
 	  OUTCOME_ERROR },
+	/* what had no chance counts until it has had one */
+	{ "NCCL_IB_DISABLE=1", PAIR "1,n0,0,n1,0,not_run,starved,,,\n"
+	  "2,n0,0,n1,0,ok,,,,\n",
+	  OUTCOME_OK },
+	{ "NCCL_IB_DISABLE=1", PAIR "1,n0,0,n1,0,not_run,starved,,,\n"
+	  "2,n0,0,n1,0,ok,,,,\n3,n0,0,n1,0,error,x,,,\n",
+	  OUTCOME_ERROR },
+	{ "NCCL_IB_DISABLE=1", PAIR "1,n0,0,n1,0,ok,,,,\n"
+	  "1,n0,0,n1,0,not_run,starved,,,\n",
+	  OUTCOME_NOT_RUN },
 	/* of ping one path each way */
 	{ "ping", PATH "n0,n1,timeout,x\nn0,n1,ok,\nn1,n0,ok,\n", OUTCOME_OK },
 	{ "ping", PATH "n0,n1,ok,\nn1,n0,timeout,x\n", OUTCOME_TIMEOUT },
@@ -1100,6 +1137,8 @@ int main(void)
 		cmocka_unit_test(a_layer_that_loses_the_rate_is_measured_twice),
 		cmocka_unit_test(the_layer_tells_a_nic_from_its_node),
 		cmocka_unit_test(causes_are_named_in_the_layers_that_they_slow),
+		cmocka_unit_test(
+			a_shared_nic_is_the_cause_of_what_is_not_slow_alone),
 		cmocka_unit_test(slow_pairs_have_steps_of_their_own),
 		cmocka_unit_test(
 			refuted_settings_are_left_out_and_proved_ones_first),
