@@ -304,10 +304,11 @@ void tools_facts(const char *root, const struct port *ports, size_t n,
 		 int64_t deadline_ns, json_t *facts);
 #define TOOLS_NS (3 * NS_PER_S)
 
-/** What mlxlink --json printed about @p: 0, or -1 if that is none of it. */
+/** Add what mlxlink --json printed about @p; 0, or -1 if it printed no such
+ *  JSON. */
 int mlxlink_parse(const char *text, size_t len, const struct port *p,
 		  json_t *facts);
-/** What "rdma_topo check" printed: facts acs_check, "right" or "wrong", and
+/** Add what "rdma_topo check" printed: acs_check, "right" or "wrong", and
  *  acs_wrong. */
 void rdma_topo_parse(const char *text, json_t *facts);
 

@@ -52,13 +52,13 @@ static const char *const faults[] = {
 
 #define N(list) (sizeof(list) / sizeof((list)[0]))
 
-static const char *text_of(const json_t *output, const char *section,
+static const char *text_of(json_t *output, const char *section,
 			   const char *key)
 {
-	const char *text = json_string_value(
-		json_object_get(json_object_get(output, section), key));
+	const char *text = "";
 
-	return text != NULL && strcmp(text, "N/A") != 0 ? text : "";
+	json_unpack(output, "{s:{s:s}}", section, key, &text);
+	return strcmp(text, "N/A") != 0 ? text : "";
 }
 
 /* Add to @out the values of "61,62 [-10..80]" that are out of the range. */
@@ -94,16 +94,16 @@ static void add_outside(const char *key, const char *text, struct str *out)
 }
 
 /* Add to @out the faults that the module of @output has. */
-static void add_faults(const json_t *output, struct str *out)
+static void add_faults(json_t *output, struct str *out)
 {
 	for (size_t i = 0; i < N(faults); i++) {
-		const json_t *value = json_object_get(
-			json_object_get(output, MODULE), faults[i]);
-		const json_t *lanes = json_object_get(value, "values"), *lane;
+		json_t *lanes = NULL, *lane;
 		bool set = strcmp(text_of(output, MODULE, faults[i]), "1") == 0;
 		size_t k;
 
-		json_array_foreach((json_t *)(uintptr_t)lanes, k, lane) {
+		json_unpack(output, "{s:{s:{s:o}}}", MODULE, faults[i],
+			    "values", &lanes);
+		json_array_foreach(lanes, k, lane) {
 			const char *word = json_string_value(lane);
 
 			set = set || (word != NULL && strcmp(word, "1") == 0);
@@ -117,13 +117,16 @@ static void add_faults(const json_t *output, struct str *out)
 int mlxlink_parse(const char *text, size_t len, const struct port *p,
 		  json_t *facts)
 {
-	json_t *json = json_parse(text, len, NULL);
-	const json_t *output = json_object_get(json_object_get(json, "result"),
-					       "output");
-	const int rc = json_is_object(output) ? 0 : -1;
+	json_t *json = json_parse(text, len, NULL), *output = NULL;
 	struct str alarm = STR_INIT;
+	int rc;
 
-	for (size_t i = 0; i < N(said); i++) {
+	if (json != NULL) {
+		json_unpack(json, "{s:{s:o}}", "result", "output", &output);
+	}
+	rc = json_is_object(output) ? 0 : -1;
+
+	for (size_t i = 0; rc == 0 && i < N(said); i++) {
 		const char *value = text_of(output, said[i].section,
 					    said[i].key);
 		/* without the range that follows it */
@@ -141,7 +144,8 @@ int mlxlink_parse(const char *text, size_t len, const struct port *p,
 		}
 	}
 	/* a port without a link has no light */
-	if (strcmp(text_of(output, STATE, "State"), "Active") == 0) {
+	if (rc == 0 &&
+	    strcmp(text_of(output, STATE, "State"), "Active") == 0) {
 		for (size_t i = 0; i < N(ranged); i++) {
 			add_outside(ranged[i],
 				    text_of(output, MODULE, ranged[i]), &alarm);

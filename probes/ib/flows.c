@@ -97,7 +97,7 @@ int flows_new(struct xport_link *l)
 	if (l->flows == NULL) {
 		return ENOMEM;
 	}
-	/* those that are measured at once have as much on their way as others */
+	/* those that are measured at once have as much on their way */
 	l->flows->cq = d->v->create_cq(d->ctx, entries < d->max_cqe ?
 				       entries : d->max_cqe, NULL, NULL, 0);
 	if (l->flows->cq == NULL) {
@@ -376,7 +376,7 @@ void flows_measure(struct xport_link *l, const struct xport_cell *c,
 	}
 	worker_step(l->x->self.worker, "%d flows at once to %s", n,
 		    l->peer.name);
-	/* other traffic comes and goes: the better of two counts for one flow */
+	/* other traffic comes and goes: of one flow the better of two counts */
 	before = flows_rate(l, c, 1, end_ns);
 	r->flows_GB_s = flows_rate(l, c, n, end_ns);
 	after = flows_rate(l, c, 1, end_ns);

@@ -357,8 +357,8 @@ void verbs_pair_free(struct xport_link *l);
 /** Post @n messages of @bytes, at most LINK_GROUP_MAX, as the operation wants
  *  it: one completion, by the queue that has the least to do. */
 int verbs_post(struct xport_link *l, int n, size_t bytes);
-/** Send ping @value by the operation: write it into the peer's ping word, send a
- *  message that ends in the peer's link->received, or read 8 bytes of it. */
+/** Send ping @value by the operation: write it into the peer's ping word, send
+ *  a message that ends in the peer's link->received, or read 8 bytes of it. */
 int verbs_ping(struct xport_link *l, uint64_t value);
 #define LINK_PING_LAST UINT64_MAX	/* no more follow */
 /** Look what has completed, post receives again. */
@@ -392,8 +392,8 @@ uint32_t flow_label(int i);
 uint16_t flow_port(uint32_t label);
 
 /** Create the queue pairs of --flows for @l, if its packets have UDP source
- *  ports, and name them in the own ticket; 0 or an errno.  flows_free() frees in
- *  any case. */
+ *  ports, and name them in the own ticket; 0 or an errno.  flows_free() frees
+ *  in any case. */
 int flows_new(struct xport_link *l);
 void flows_free(struct xport_link *l);
 /** The queue pair of flow @i; NULL: there are no more. */

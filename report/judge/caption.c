@@ -10,6 +10,7 @@
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/cells.h"
+#include "lib/data/json.h"
 #include "report/judge/findings.h"
 #include "report/model/run.h"
 
@@ -529,13 +530,15 @@ static double flows_needed(double links, double sure)
 static void note_flows(const struct run *run, struct str *out)
 {
 	const struct run_file file = run_file(run->json);
-	const json_t *asked = json_object_get(file.whole.given ?
-			file.whole.options : file.options, "flows");
 	const double n = (double)run->flows_tested;
-	const bool none = n == 0 && json_integer_value(asked) > 1;
+	int64_t asked = 0;
 	int links = 1, once;
 	double gain;
-	bool clear;
+	bool clear, none;
+
+	json_opt_int(file.whole.given ? file.whole.options : file.options,
+		     "flows", 0, INT64_MAX, &asked, NULL);
+	none = n == 0 && asked > 1;
 
 	while (n > 0 && flows_needed(links + 1, FLOWS_SURE) <= n) {
 		links++;

@@ -381,7 +381,7 @@ static void quality_findings(const struct run *run, struct verdict *v)
 	free(scratch);
 }
 
-/** Adds the growth that facts say, or, as @said, what they report themselves. */
+/** Adds the growth that facts say, or, with @said, what they report. */
 static void say_growth(const struct run *run, bool said, struct verdict *v)
 {
 	run_foreach_fact(run, f) {

@@ -306,8 +306,8 @@ int agent_boot(struct agent *a, struct err *e)
 	inventory_read(a->inventory, a->root, clock_now_ns() + inventory_ns,
 		       a->ports, &a->n_ports, NULL);
 	/* ports are tested, not GPUs: what takes long is worth it */
-	a->tools = strcmp(a->spec.transport,
-			  a->root[0] == '\0' ? "verbs" : "sim") == 0;
+	a->tools = spec_transport_is(a->spec.transport, a->root[0] == '\0' ?
+				     XPORT_PORT : XPORT_MODEL);
 	if (a->tools) {
 		tools_facts(a->root, a->ports, a->n_ports,
 			    clock_now_ns() + TOOLS_NS,
