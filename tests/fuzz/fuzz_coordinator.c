@@ -46,7 +46,7 @@ static bool begin(struct bench *b)
 	    run_log_begin(c->log, c->probe->schema, NULL) < 0) {
 		return false;
 	}
-	c->agents = agents_new(AGENTS, c->log, c);
+	c->agents = agents_new(AGENTS, c->log, &coord_agents_events, c);
 	for (int i = 0; i < AGENTS; i++) {
 		b->agents[i] = agents_add(c->agents);
 	}
@@ -59,7 +59,7 @@ static void tick(struct bench *b)
 
 	b->late_ns += TICK_NS;
 	if (c->phase == COORD_BOOT) {
-		coord_start(c);
+		coord_agents_events.all_here(c);
 	} else if (c->phase != COORD_LEAVE) {
 		c->kind->tick(c->work, clock_now_ns() + b->late_ns);
 	}

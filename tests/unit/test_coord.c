@@ -42,7 +42,7 @@ static void begin(struct bench *b, const char *dir, int expected)
 	assert_non_null(c->log);
 	assert_int_equal(coord_read(c, &e), 0);
 	assert_int_equal(run_log_begin(c->log, c->probe->schema, &e), 0);
-	c->agents = agents_new(expected, c->log, c);
+	c->agents = agents_new(expected, c->log, &coord_agents_events, c);
 }
 
 static void come_as(struct bench *b, const struct one *o, const char *version)
@@ -116,7 +116,7 @@ static json_t *planned(const char *run, const struct one *ones, size_t n,
 		come(&b, &ones[i]);
 	}
 	if (b.c.phase == COORD_BOOT) {
-		coord_start(&b.c);	/* late */
+		coord_agents_events.all_here(&b.c);	/* late */
 	}
 	end(&b);
 	after = rundir_read_json(dir, RUN_JSON, NULL);
@@ -510,7 +510,7 @@ static void comes_late(const char *probe, const char *transport)
 	begin(&b, dir, 3);
 	come(&b, &three[0]);
 	come(&b, &three[1]);
-	coord_start(&b.c);
+	coord_agents_events.all_here(&b.c);
 	come(&b, &three[2]);
 	end(&b);
 	expect_state(dir, "a", "ok");

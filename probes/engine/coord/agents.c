@@ -15,7 +15,6 @@
 #include "lib/data/hosts.h"
 #include "lib/data/rundir.h"
 #include "lib/spec/spec.h"
-#include "probes/engine/coord/work.h"
 #include "probes/engine/net/door.h"
 #include "probes/engine/net/wire.h"
 #include "probes/host/inventory.h"
@@ -23,7 +22,8 @@
 struct agents {
 	int expected, n_hello;
 	struct run_log *log;
-	struct coord *c;
+	const struct agents_events *events;
+	void *arg;
 	struct door *door;
 	struct coord_agent *all;
 	struct coord_agent **by_rank;	/* the one of each expected number that
@@ -107,7 +107,8 @@ static void own_link_tell(const struct coord_agent *a)
 
 /* ---- agents -------------------------------------------------------------- */
 
-struct agents *agents_new(int expected, struct run_log *log, struct coord *c)
+struct agents *agents_new(int expected, struct run_log *log,
+			  const struct agents_events *events, void *arg)
 {
 	struct agents *s = calloc(1, sizeof(*s));
 	struct coord_agent **by_rank =
@@ -118,7 +119,8 @@ struct agents *agents_new(int expected, struct run_log *log, struct coord *c)
 		free(s);
 		return NULL;
 	}
-	*s = (struct agents){ .expected = expected, .log = log, .c = c,
+	*s = (struct agents){ .expected = expected, .log = log,
+			      .events = events, .arg = arg,
 			      .by_rank = by_rank };
 	return s;
 }
@@ -195,7 +197,7 @@ bool agents_share_machine(const struct agents *s)
 static void look_around(struct agents *s)
 {
 	if (!s->begun && s->n_hello + s->n_absent >= s->expected) {
-		coord_start(s->c);
+		s->events->all_here(s->arg);
 	}
 }
 
@@ -274,7 +276,7 @@ static void take_hello(struct coord_agent *a, const json_t *msg)
 
 	if (a->said_hello || s->begun) {
 		if (before == NULL && !s->dismissed) {
-			coord_agent_late(s->c, in.rank, in.node);
+			s->events->late(s->arg, in.rank, in.node);
 		}
 		turn_away(a, s->begun ? "the run has begun"
 				      : "it has said hello before");
@@ -319,7 +321,7 @@ void agents_hear_entry(void *agent, enum message_type type, const void *bytes,
 
 	own_link_note(a->own_port, &a->own_counts, "", clock_now_ns());
 	if (a->said_hello && !s->dismissed) {
-		coord_agent_entry(s->c, a, type, bytes, n);
+		s->events->entry(s->arg, a, type, bytes, n);
 	}
 }
 
@@ -344,7 +346,7 @@ void agents_hear(void *agent, json_t *msg)
 		s->started = true;
 		break;
 	case MSG_STOP:
-		coord_stop(s->c, "interrupted");
+		s->events->stop(s->arg);
 		break;
 	case MSG_EVENT:
 		a->late_ns += in.late_ns;
@@ -359,7 +361,7 @@ void agents_hear(void *agent, json_t *msg)
 		/* fall through */
 	default:
 		if (!s->dismissed) {
-			coord_agent_message(s->c, a, msg);
+			s->events->message(s->arg, a, msg);
 		}
 	}
 }
@@ -389,7 +391,7 @@ void agents_lose(void *agent, const char *why)
 	run_log_event(s->log, a->node, -1, "agent_lost", "%s", why);
 	own_link_tell(a);
 	if (s->begun) {
-		coord_agent_lost(s->c, a, detail);
+		s->events->lost(s->arg, a, detail);
 		return;
 	}
 	a->said_hello = false;

@@ -135,13 +135,28 @@ struct coord_agent {
 /** All agents of a run, and the door that they come in by. */
 struct agents;
 
-struct coord;
+/** Callbacks for the events of a set of agents. */
+struct agents_events {
+	void (*all_here)(void *arg);
+	/** One was asked to end, and asks for that. */
+	void (*stop)(void *arg);
+	/** About the work; @msg is borrowed. */
+	void (*message)(void *arg, struct coord_agent *a, json_t *msg);
+	/** The same of an entry of @type, which is a list. */
+	void (*entry)(void *arg, struct coord_agent *a, enum message_type type,
+		      const void *bytes, size_t n);
+	/** After agents_begin(), before agents_dismiss(): number @boot_rank of
+	 *  the launcher has come to @node, too late to take part. */
+	void (*late)(void *arg, int boot_rank, const char *node);
+	/** Between the same. */
+	void (*lost)(void *arg, struct coord_agent *a, const char *detail);
+};
 
-/** @expected agents of the run @c, which hears of them by coord_start() and
- *  those behind it; each that comes, goes or is refused is an event in @log.
+/** @expected agents; each that comes, goes or is refused is an event in @log.
  *  Both are borrowed.  NULL without memory; agents_free() frees, once the loop
  *  has run dry. */
-struct agents *agents_new(int expected, struct run_log *log, struct coord *c);
+struct agents *agents_new(int expected, struct run_log *log,
+			  const struct agents_events *events, void *arg);
 void agents_free(struct agents *s); /* safe on NULL */
 /** Listens at @fd, as door_open() does, for agents that know @auth.  Returns
  *  its port, or 0 with @e. */

@@ -158,8 +158,9 @@ static void go_on(struct coord *c)
 	}
 }
 
-void coord_start(struct coord *c)
+static void start(void *arg)
 {
+	struct coord *c = arg;
 	struct err e = { 0 };
 	int code = 3;
 
@@ -178,26 +179,37 @@ void coord_start(struct coord *c)
 	go_on(c);
 }
 
-void coord_agent_message(struct coord *c, struct coord_agent *a, json_t *msg)
+static void asked_to_stop(void *arg)
 {
+	coord_stop(arg, "interrupted");
+}
+
+static void agent_said(void *arg, struct coord_agent *a, json_t *msg)
+{
+	struct coord *c = arg;
+
 	if (c->work != NULL) {
 		c->kind->message(c->work, a, msg);
 		go_on(c);
 	}
 }
 
-void coord_agent_entry(struct coord *c, struct coord_agent *a,
-		       enum message_type type, const void *bytes, size_t n)
+static void agent_said_entry(void *arg, struct coord_agent *a,
+			     enum message_type type, const void *bytes,
+			     size_t n)
 {
+	struct coord *c = arg;
+
 	if (c->work != NULL && c->kind->entry != NULL) {
 		c->kind->entry(c->work, a, type, bytes, n);
 		go_on(c);
 	}
 }
 
-void coord_agent_lost(struct coord *c, struct coord_agent *a,
-		      const char *detail)
+static void agent_lost(void *arg, struct coord_agent *a, const char *detail)
 {
+	struct coord *c = arg;
+
 	c->lost_ns = clock_now_ns();
 	if (c->phase == COORD_STOP) {
 		/* what ends a run may end its agents first: no fault of
@@ -210,8 +222,9 @@ void coord_agent_lost(struct coord *c, struct coord_agent *a,
 	go_on(c);
 }
 
-void coord_agent_late(struct coord *c, int boot_rank, const char *node)
+static void agent_late(void *arg, int boot_rank, const char *node)
 {
+	struct coord *c = arg;
 	char detail[120];
 
 	snprintf(detail, sizeof(detail), "its agent connected %.1f s after the "
@@ -222,6 +235,15 @@ void coord_agent_late(struct coord *c, int boot_rank, const char *node)
 		c->kind->agent_late(c->work, boot_rank, node, detail);
 	}
 }
+
+const struct agents_events coord_agents_events = {
+	.all_here = start,
+	.stop = asked_to_stop,
+	.message = agent_said,
+	.entry = agent_said_entry,
+	.late = agent_late,
+	.lost = agent_lost,
+};
 
 /* srun reports in @words that the tasks of @nodes, or if that is "" task number
  * @task, have ended. */
@@ -322,7 +344,7 @@ static void tick(uv_timer_t *t)
 		    (boot_is_over(p, now) || now > c->end_ns)) {
 			c->hurried = now > c->end_ns;
 			c->starved = are_starved(p, now);
-			coord_start(c);
+			start(c);
 		}
 		if (!c->hurried) {
 			return;
@@ -469,7 +491,8 @@ static int open_agents(struct coordinator_process *p, struct err *e)
 		hostlist_free(names, n);
 	}
 	size = (int64_t)n > size && n <= AGENTS_MAX ? (int64_t)n : size;
-	p->c.agents = agents_new((int)size, p->c.log, &p->c);
+	p->c.agents = agents_new((int)size, p->c.log,
+				&coord_agents_events, &p->c);
 	return p->c.agents != NULL ? 0
 				   : err_set(e, ENOMEM, "no memory for agents");
 }

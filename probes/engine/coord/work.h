@@ -130,18 +130,8 @@ struct coord {
 /** Sets probe, kind, spec and before of @c from run.json (c->log).  Returns 0,
  *  or -1 with @e. */
 int coord_read(struct coord *c, struct err *e);
-/** All agents are here, or known to be absent: begin. */
-void coord_start(struct coord *c);
-/** An agent speaks about the work; @msg is borrowed. */
-void coord_agent_message(struct coord *c, struct coord_agent *a, json_t *msg);
-/** The same of an entry of @type, which is a list. */
-void coord_agent_entry(struct coord *c, struct coord_agent *a,
-		       enum message_type type, const void *bytes, size_t n);
-/** After agents_begin(), before agents_dismiss(): number @boot_rank of the
- *  launcher has come to @node, too late to take part; an agent is lost. */
-void coord_agent_late(struct coord *c, int boot_rank, const char *node);
-void coord_agent_lost(struct coord *c, struct coord_agent *a,
-		      const char *detail);
+/** Callbacks for events of agents; their argument is a struct coord. */
+extern const struct agents_events coord_agents_events;
 
 /** Stopped once, it leaves at the latest after two of these. */
 #define COORD_STOP_NS (2 * NS_PER_S)
