@@ -539,7 +539,6 @@ static void note_flows(const struct run *run, struct str *out)
 	json_opt_int(file.whole.given ? file.whole.options : file.options,
 		     "flows", 0, INT64_MAX, &asked, NULL);
 	none = n == 0 && asked > 1;
-
 	while (n > 0 && flows_needed(links + 1, FLOWS_SURE) <= n) {
 		links++;
 	}
@@ -568,10 +567,8 @@ static void note_flows(const struct run *run, struct str *out)
 	once = flows_gain(run, &gain, &clear);
 	if (once > 0) {
 		str_addf(out, "; %d at once have %.2f times the bandwidth of "
-			 "one", once, gain);
-	}
-	if (once > 0 && clear) {
-		str_addf(out, ": try NCCL_IB_QPS_PER_CONNECTION=%d", once);
+			 "one%s", once, gain, clear ? ": try as many "
+			 "(NCCL_IB_QPS_PER_CONNECTION)" : "");
 	}
 }
 
