@@ -61,7 +61,9 @@ void *dl_load(const char *env, const char *const names[],
 			const bool absent = str_starts(text, ABSENT);
 
 			err_set(&why, absent ? ENOENT : 0,
-				"cannot load '%s': %s", name[i], text);
+				"cannot load '%s': %s", name[i],
+				absent ? "cannot open shared object file" :
+					 text);
 		}
 	}
 	for (const struct dl_sym *s = syms; handle && s->name; s++) {
