@@ -567,8 +567,8 @@ static void note_flows(const struct run *run, struct str *out)
 	once = flows_gain(run, &gain, &clear);
 	if (once > 0) {
 		str_addf(out, "; %d at once have %.2f times the bandwidth of "
-			 "one%s", once, gain, clear ? ": try as many "
-			 "(NCCL_IB_QPS_PER_CONNECTION)" : "");
+			 "one%s", once, gain, clear ? ": try this "
+			 "number in NCCL_IB_QPS_PER_CONNECTION" : "");
 	}
 }
 

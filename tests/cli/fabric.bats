@@ -153,7 +153,7 @@ gains()
 	jq -e '.findings == [] and .exclude == [] and .status == "pass"' \
 		run/verdict.json
 	grep -q 'PASS.*(8 flows at once: [23]' out
-	tr -s ' \n' ' ' <out | grep -q 'one: try as many (NCCL_IB_QPS_PER_CONN'
+	tr -s ' \n' ' ' <out | grep -q 'one: try this number in NCCL_IB_QPS_PER_CONN'
 	# they have it already
 	ib '' 0 --flows=4 --qps=4 --nodelist=n0,n1 --bidi
 	jq -e '.notes == null' run/verdict.json
