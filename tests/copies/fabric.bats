@@ -204,3 +204,12 @@ finding()
 	[ "$status" -eq 0 ] || { echo "$output"; false; }
 	[[ $output != *SKIP* ]] || skip "${output#*SKIP }"
 }
+
+@test "a setting of the job that slows NCCL: its layer and what mends it" {
+	[ "${CASES-}" = all ] || skip "CASES=all"
+	printf '%s\n' 'gpus 1' 'rate 0.6' 'slow *-* 0.3 NCCL_BUFFSIZE=8388608' >net
+	FAKE_CUDA_GPUS=1 GPUS=1 B=$BUILD run "$BATS_TEST_DIRNAME/../gpu/fabric" \
+		setting
+	[ "$status" -eq 0 ] || { echo "$output"; false; }
+	[[ $output != *SKIP* ]] || skip "${output#*SKIP }"
+}

@@ -16,8 +16,9 @@ static bool take_rule(struct net *net, const char *word, const char *rest)
 		i++;
 	}
 	if (i == 6 || net->n_rules == 16 ||
-	    sscanf(rest, " %15[^- ]-%15s %lf", r->from, r->to, &r->share) !=
-		    (i == 5 ? 3 : 2)) {
+	    sscanf(rest, " %15[^- ]-%15s %lf %63s", r->from, r->to, &r->share,
+		   r->unless) < (i == 5 ? 3 : 2) ||
+	    (i != 5 && r->share != 0)) {
 		return false;
 	}
 	snprintf(r->what, sizeof(r->what), "%s", word);
@@ -164,8 +165,17 @@ double net_share(const struct net *net, struct net_rank from,
 		 struct net_rank to)
 {
 	const struct net_rule *r = find_rule(net, true, from, to);
+	char name[64] = "";
+	const char *value, *now;
 
-	return r ? r->share : 1;
+	if (!r || r->unless[0] == '\0') {
+		return r ? r->share : 1;
+	}
+	value = strchr(r->unless, '=');
+	snprintf(name, sizeof(name), "%.*s",
+		 (int)strcspn(r->unless, "="), r->unless);
+	now = getenv(name);
+	return now && value && strcmp(now, value + 1) != 0 ? r->share : 1;
 }
 
 void net_via(const struct net *net, struct net_way way, bool receives,

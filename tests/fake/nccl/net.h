@@ -28,7 +28,9 @@
  *	crash A-B	... kills the sender, SIGSEGV
  *	abort A-B	... SIGABRT
  *	port A-B	... fails, unless NCCL_IB_RESILIENCY_PORT_FAILOVER is 1
- *	slow A-B SHARE	of the rate is all that A has to B
+ *	slow A-B SHARE NAME=VALUE
+ *			of the rate is all that A has to B; with the last word,
+ *			only if the environment has NAME with another value
  *
  * NCCL_IB_DISABLE=1 and NCCL_NET=Socket leave sockets, NCCL_PXN_DISABLE=1 no
  * relay, NCCL_MNNVL_ENABLE=0 no NVLink between nodes.
@@ -41,6 +43,7 @@ struct net_rule {
 	char what[8];		/* hang, error, crash, abort, port, slow */
 	char from[16], to[16];
 	double share;		/* of slow */
+	char unless[64];	/* of slow: NAME=VALUE or "" */
 };
 
 struct net {
