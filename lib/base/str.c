@@ -354,10 +354,10 @@ bool str_names_meet(const char *a, const char *b)
 size_t str_find(const void *list, size_t n, size_t size, size_t at, bool chars,
 		const char *word)
 {
-	const char *member = (const char *)list + at;
 	size_t i = 0;
 
-	for (; i < n; i++, member += size) {
+	for (; i < n; i++) {
+		const char *member = (const char *)list + i * size + at;
 		const char *text = chars ? member :
 					   *(const char *const *)member;
 

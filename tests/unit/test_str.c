@@ -293,6 +293,8 @@ static void an_item_is_found_by_its_text(void **state)
 	assert_int_equal(STR_FIND(list, 3, chars, "z"), 2);
 	assert_int_equal(STR_FIND(list, 3, chars, ""), 3);
 	assert_int_equal(STR_FIND(list, 0, chars, "x"), 0);
+	/* an empty list may have no memory */
+	assert_int_equal(str_find(NULL, 0, sizeof(*list), 0, true, "x"), 0);
 }
 
 int main(void)
