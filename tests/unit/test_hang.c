@@ -212,18 +212,19 @@ static void what_is_not_decided_is_said(void **state)
 
 #define PAIR "comm_size 2;calls ;calls_later ;"
 #define IDLES "state S;cpu 0;waits_in futex_wait_queue;"
-#define ROWS 8
+#define ROWS 10
 
-/** A pipeline of four in the communicators 0-1, 1-2, 2-3, and with @cycle 3-0,
- *  of which @is says what each rank does: "w" waits in NCCL, "i" is idle, "s"
+/** A pipeline of up to five in the communicators 0-1, 1-2 and so on, and with
+ *  @cycle from the last to 0, of which @is says what each rank does: "w" waits in NCCL, "i" is idle, "s"
  *  sleeps, "c" waits for a connection.  Returns the rows. */
 static size_t pipeline(struct hang_row *rows, const char *is, bool cycle)
 {
+	const int ranks = (int)strlen(is);
 	size_t n = 0;
 
-	for (int c = 0; c < 3 + cycle; c++) {
+	for (int c = 0; c < ranks - 1 + cycle; c++) {
 		for (int end = 0; end < 2; end++) {
-			int r = (c + end) % RANKS;
+			int r = (c + end) % ranks;
 			char changes[200];
 
 			snprintf(changes, sizeof(changes), PAIR
@@ -262,6 +263,7 @@ static void the_end_of_a_pipeline_is_named(void **state)
 		{ .is = "ssww", .named = "rank_asleep 0, rank_asleep 1" },
 		/* 0 may wait for 1 */
 		{ .is = "isww", .named = "rank_asleep 1" },
+		{ .is = "iswww", .named = "rank_asleep 1" },
 		{ .is = "iiii", .named = "" },
 		{ .is = "wwww", .named = "" },
 		{ .is = "wwww", .named = "", .cycle = true },
