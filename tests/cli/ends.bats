@@ -318,7 +318,7 @@ report_of()
 	[ "$status" -eq 2 ]
 	jq -e '.run.probe == "p2p" and .verdict.status == "unknown" and
 		.verdict.cells.pass == 0 and .rows == [] and
-		(.verdict.reason | contains("cannot use"))' out
+		(.verdict.reason | contains("cannot write into"))' out
 	run_p p2p --local=1x2 --transport=tcp --json -o none/there
 	[ "$status" -eq 3 ]
 	jq -e '.verdict.reason | contains("No such file")' out
