@@ -402,6 +402,7 @@ static void add_bare(const struct run *run, struct shown *nodes, int first,
 	}
 	f->failed |= !names;
 	if (names) {
+		qsort(names, n, sizeof(*names), str_order);
 		hostlist_add(&list, names[0], sizeof(*names), n);
 	}
 	for (size_t i = 0; i < n; i++) {

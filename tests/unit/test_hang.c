@@ -215,8 +215,9 @@ static void what_is_not_decided_is_said(void **state)
 #define ROWS 10
 
 /** A pipeline of up to five in the communicators 0-1, 1-2 and so on, and with
- *  @cycle from the last to 0, of which @is says what each rank does: "w" waits in NCCL, "i" is idle, "s"
- *  sleeps, "c" waits for a connection.  Returns the rows. */
+ *  @cycle from the last to 0, of which @is says what each rank does: "w" waits
+ *  in NCCL, "i" is idle, "s" sleeps, "c" waits for a connection.  Returns the
+ *  rows. */
 static size_t pipeline(struct hang_row *rows, const char *is, bool cycle)
 {
 	const int ranks = (int)strlen(is);
