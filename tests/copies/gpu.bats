@@ -110,7 +110,7 @@ findings()
 	gpus 0 --quick
 	[ "$(rows skipped gpu_busy)" = 1:1 ]
 	tr -s ' \n' ' ' <out | grep -q "GPU 1 of n0 is held by pid $$ (bash,\
- user $(id -un), 142 GB, no Slurm job), and was not tested"
+ user $(id -un), 142 GB, no Slurm job) and was not tested"
 	findings | grep -x 'warn gpu 1 gpu_busy'
 	# what holds a GPU that is ours is left from somebody
 	SLURM_JOB_ID=7 gpus 1 --quick --launcher=local
@@ -135,7 +135,7 @@ findings()
 	[ "$(rows ok gpu_joined) $(rows ok '')" = "1:6 0:7 1:1 2:7" ]
 	grep -q ",gpu_joined,.*used meanwhile by pid $$ (bash" run/results.csv
 	findings | grep -x 'warn gpu 1 gpu_joined'
-	tr -s ' \n' ' ' <out | grep -q "GPU 1 of n0 was used by others while it"
+	tr -s ' \n' ' ' <out | grep -q "GPU 1 of n0 was used by other processes"
 	unset FAKE_CUDA_LIGHT
 	FAKE_NVML_JOIN="- - $$" FAKE_NVML_LOOKS=$PWD/looks run_p p2p \
 		--local=1x3 --transport=cuda -b 1M -n 4 -o run2
