@@ -523,7 +523,8 @@ static void add_start(const struct run *run, const char *probe,
 {
 	str_addf(out, "%s %s", TELL_PROGRAM(run), probe);
 	if (tell_is_local(run) && run->n_nodes > 0 &&
-	    (run->foreign || !run_option(run, "local"))) {
+	    (run->foreign || (!run_option(run, "local") &&
+			      !run_option(run, "launcher")))) {
 		str_add(out, " --local");
 		if (run->n_nodes > 1 || run->nodes[0].gpus > 0) {
 			str_addf(out, "=%dx%d", run->n_nodes,
@@ -537,12 +538,14 @@ static void add_start(const struct run *run, const char *probe,
 void tell_probe(const struct run *run, const char *probe, struct str *out)
 {
 	static const char *const local[] = { "local", NULL };
-	/* it tests the GPUs of this machine once, whatever its nodes are */
-	const bool once = strcmp(probe, "gpu") == 0 && tell_is_local(run) &&
-			  !run_is_model(run);
+	/* gpu tests the GPUs of this machine once, whatever its nodes are; hang
+	 * counts processes of a job, not GPUs */
+	const bool once = (strcmp(probe, "gpu") == 0 ||
+			   strcmp(run->probe, "hang") == 0) &&
+			  tell_is_local(run) && !run_is_model(run);
 
 	if (once) {
-		str_add(out, "gpucheck gpu --local");
+		str_addf(out, "gpucheck %s --local", probe);
 		add_options(run, probe, of_start, local, out);
 	} else {
 		add_start(run, probe, of_start, NULL, out);
