@@ -13,7 +13,7 @@
 
 /* ---- spawn --------------------------------------------------------------- */
 
-/** A program to start; members that are not set are as after {0}. */
+/** A program to start. */
 struct spawn_new {
 	char *const *argv;	/* looked up in PATH */
 	char *const *env;	/* "NAME=VALUE" to add, NULL-ended; or NULL */

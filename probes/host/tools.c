@@ -224,8 +224,8 @@ void tools_facts(const char *root, const struct port *ports, size_t n,
 	for (size_t i = 0; list != NULL && i <= n; i++) {
 		char *const words[WORDS] = {
 			(char *)"mlxlink", (char *)"-d",
-			(char *)ports[i % (n + !n)].hca, (char *)"-p",
-			number[i % PORT_MAX], (char *)"-m", (char *)"-c",
+			i < n ? (char *)ports[i].hca : NULL, (char *)"-p",
+			i < n ? number[i] : NULL, (char *)"-m", (char *)"-c",
 			(char *)"--json", NULL
 		};
 

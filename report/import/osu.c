@@ -167,7 +167,7 @@ int import_osu(struct import *x, FILE *f, struct err *e)
 		if (str_starts(line, "# OSU ")) {
 			take_title(&p, line);
 		} else if (sscanf(line, "# [ pairs: %6d ]", &p.pairs) == 1) {
-			/* so many at once */
+			/* how many pairs send at the same time */
 		} else if (take_columns(&p, line) || line[0] == '\0' ||
 			   str_starts(line, "# ")) {
 			/* understood, or a remark */

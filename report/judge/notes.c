@@ -193,7 +193,8 @@ void rails_note(const struct run *run, struct verdict *v)
 
 /* ---- flows --------------------------------------------------------------- */
 
-/** Chance of a gain of so many tests where half of them gain and half lose. */
+/** If the flows gain nothing, each test is as likely to gain as to lose.  The
+ *  gain is clear if this many gain by chance with a lower probability. */
 #define ALPHA 0.01
 
 int flows_gain(const struct run *run, double *gain, bool *clear)
