@@ -153,11 +153,14 @@ bool diagnose_helps(const struct run *run, const struct diagnose_row *r)
 	if (r->outcome != OUTCOME_OK || class_of(run, src, dst) != CELL_SLOW) {
 		return r->outcome == OUTCOME_OK;
 	}
-	/* without a good pair, what the layer below makes of the link */
+	/* without a good pair, what the layer below makes of the link; a copy
+	 * engine makes more of NVLink than NCCL can, so never more than what is
+	 * expected */
 	for (bool below = !diagnose_good(run, s, src, dst);
 	     below && s > diagnose_steps;) {
 		if (diagnose_keeps(run, --s, src, dst) > 0) {
-			full = diagnose_row_of(run, s, src, dst)->bw_GB_s;
+			full = fmin(full, diagnose_row_of(run, s, src,
+							  dst)->bw_GB_s);
 			below = false;
 		}
 	}

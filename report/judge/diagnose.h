@@ -140,7 +140,8 @@ int diagnose_keeps(const struct run *run, const struct diagnose_step *s,
 const struct diagnose_step *diagnose_lost(const struct run *run, int src,
 					  int dst);
 /** Return true if the pair of @r passed, and if it is slow, has its rate:
- *  that of a good pair in the top, or that of the layer below. */
+ *  that of a good pair in the top, or without one that of the layer below, or
+ *  what is expected if that is less. */
 bool diagnose_helps(const struct run *run, const struct diagnose_row *r);
 
 /**

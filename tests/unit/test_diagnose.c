@@ -662,6 +662,40 @@ static void the_rate_is_lost_in_a_layer(void **state)
 	}
 }
 
+/** Without a good pair a setting has to reach what the layer below makes of the
+ *  link, but no more than what is expected. */
+static void no_setting_has_to_beat_what_is_expected(void **state)
+{
+	static const struct {
+		float expected_GB_s;
+		double with;
+		bool helps;
+	} cases[] = { { 48, 45, true }, { 48, 42, false }, { 80, 45, false },
+		      { 80, 56, true } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct verdict v;
+		struct run r;
+
+		slow_run(&r);
+		r.cells[run_at(&r, 0, 4)].expected_GB_s =
+			cases[i].expected_GB_s;
+		add_rates(&r, "nccl", (double[]){ 13, 0 });
+		add_rates(&r, "verbs", (double[]){ 60, 0 });
+		add_rates(&r, "NCCL_BUFFSIZE=8388608",
+			  (double[]){ cases[i].with, 0 });
+		add_rates(&r, "without-NCCL_BUFFSIZE=8388608",
+			  (double[]){ 13, 0 });
+		v = judge(&r);
+		assert_true(!strstr(v.findings[0].act,
+				    "export NCCL_BUFFSIZE") ==
+			    !cases[i].helps);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 /** A setting counts if the pair has its rate with it, not if it has more. */
 static void a_setting_gives_the_rate_back(void **state)
 {
@@ -1134,6 +1168,7 @@ int main(void)
 		cmocka_unit_test(like_pairs_share_a_line_and_a_part_is_named),
 		cmocka_unit_test(the_rate_is_lost_in_a_layer),
 		cmocka_unit_test(a_setting_gives_the_rate_back),
+		cmocka_unit_test(no_setting_has_to_beat_what_is_expected),
 		cmocka_unit_test(a_layer_that_loses_the_rate_is_measured_twice),
 		cmocka_unit_test(the_layer_tells_a_nic_from_its_node),
 		cmocka_unit_test(causes_are_named_in_the_layers_that_they_slow),
