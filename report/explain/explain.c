@@ -301,16 +301,6 @@ static uint64_t number_of(struct explain *x, const char *line)
 	return x->file_lines + 1;
 }
 
-/** Return true if two lines of one symptom name the same part. */
-static bool same_part(const struct about *a, const struct about *b)
-{
-	bool of_host = a->bus[0] || a->hca[0];
-
-	return strcmp(a->bus, b->bus) == 0 && strcmp(a->hca, b->hca) == 0 &&
-	       a->port == b->port &&
-	       (!of_host || strcmp(a->host, b->host) == 0);
-}
-
 static size_t file_now(const struct explain *x)
 {
 	return x->n_files ? x->n_files - 1 : 0;
@@ -326,7 +316,12 @@ static struct met *entry_of(struct explain *x, const struct symptom *s,
 	size_t parts = 0;
 
 	for (; at; at = x->met[at - 1].next, parts++) {
-		if (same_part(&x->met[at - 1].about, a)) {
+		const struct about *b = &x->met[at - 1].about;
+
+		if (strcmp(a->bus, b->bus) == 0 &&
+		    strcmp(a->hca, b->hca) == 0 && a->port == b->port &&
+		    ((!a->bus[0] && !a->hca[0]) ||
+		     strcmp(a->host, b->host) == 0)) {
 			return &x->met[at - 1];
 		}
 	}
@@ -602,11 +597,11 @@ static void begin_file(struct explain *x, const char *name)
 	}
 }
 
-/** All dumps are one file, of what comparing them says. */
-static void end_dumps(struct explain *x)
+void explain_end(struct explain *x)
 {
 	char name[64];
 
+	/* all dumps are one file: what comparing them says */
 	if (x->n_dumps > 0 && x->flight) {
 		flight_judge(x->flight, &x->said);
 	}
@@ -616,11 +611,6 @@ static void end_dumps(struct explain *x)
 		begin_file(x, name);
 		explain_feed(x, str_text(&x->said), x->said.len);
 	}
-}
-
-void explain_end(struct explain *x)
-{
-	end_dumps(x);
 	x->lines += x->open_line;
 	x->open_line = false;
 	x->order = calloc(x->n_met + 1, sizeof(*x->order));

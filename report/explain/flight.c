@@ -347,17 +347,23 @@ struct rank_list {
 	size_t n;
 };
 
-/** A call that has not ended, and the ranks of its group by what they do. */
+/** What the ranks do in whose group a call has not ended; the kind that says
+ *  most comes first. */
+enum {
+	STOP_MISSING,		/* have not called it, and wait in no other */
+	STOP_OTHER, STOP_SIZES,	/* are in another operation, or size */
+	STOP_SILENT,		/* have no dump */
+	STOP_VICTIMS,		/* have not called it, and wait in another */
+	STOP_UNKNOWN,		/* have a dump that does not reach back */
+	STOP_KINDS
+};
+
+/** A call that has not ended. */
 struct stop {
 	size_t call;		/* of the first rank that waits */
 	size_t waits;
-	struct rank_list missing;	/* have not called it, and wait in no
-					 * other */
-	struct rank_list victims;	/* the same, but they do */
-	struct rank_list other, sizes;	/* in another operation, or size */
-	size_t odd;		/* the call of the first of these */
-	struct rank_list silent;	/* without a dump */
-	struct rank_list unknown;	/* whose dump does not reach back */
+	struct rank_list ranks[STOP_KINDS];
+	size_t odd;		/* the first call of another operation or size */
 	size_t last;		/* the last call of the first missing rank;
 				 * NONE */
 };
@@ -416,28 +422,18 @@ static int64_t member_of(const struct flight *f, size_t group, size_t i)
 		       json_integer_value(json_array_get(list, i)) : -1;
 }
 
-/** Ranks give one size to these. */
-static bool has_one_size(const char *op)
-{
-	static const char *const names[] = {
-		"all_reduce", "allreduce", "_all_gather_base",
-		"all_gather_into_tensor", "_reduce_scatter_base",
-		"reduce_scatter_tensor", "broadcast", "reduce",
-	};
-	bool one = false;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		one = one || strcmp(op, names[i]) == 0;
-	}
-	return one;
-}
-
 static bool is_like(const struct flight *f, size_t a, size_t b, bool sizes)
 {
+	/* operations to which all ranks give one size */
+	static const char *const one_size[] = {
+		"all_reduce", "allreduce", "_all_gather_base",
+		"all_gather_into_tensor", "_reduce_scatter_base",
+		"reduce_scatter_tensor", "broadcast", "reduce", NULL
+	};
 	const struct call *c = &f->calls[a], *d = &f->calls[b];
 
 	return c->op == d->op && (!sizes || c->sizes == d->sizes ||
-				  !has_one_size(text_of(f, c->op)));
+				  str_index(one_size, text_of(f, c->op)) < 0);
 }
 
 /** Return the call that most of @found[0..@n] are like in operation, or also
@@ -470,7 +466,7 @@ static void add_odd(const struct flight *f, const size_t *found, size_t n,
 	for (size_t i = 0; i < n && most != NONE; i++) {
 		if (found[i] != NONE && !is_like(f, found[i], most, sizes)) {
 			s->odd = s->odd == NONE ? found[i] : s->odd;
-			add_rank(sizes ? &s->sizes : &s->other,
+			add_rank(&s->ranks[sizes ? STOP_SIZES : STOP_OTHER],
 				 member_of(f, f->calls[most].group, i));
 		}
 	}
@@ -495,13 +491,15 @@ static void judge_stop(struct flight *f, struct stop *s)
 			s->waits += !f->calls[at].done;
 			d->judged = d->judged || d->stuck == at;
 		} else if (missing) {
-			s->last = s->missing.n == 0 && d->n > 0 &&
+			s->last = s->ranks[STOP_MISSING].n == 0 && d->n > 0 &&
 						  d->stuck == NONE ?
 					  d->first + d->n - 1 : s->last;
-			add_rank(d->stuck == NONE ? &s->missing : &s->victims,
+			add_rank(&s->ranks[d->stuck == NONE ? STOP_MISSING :
+							      STOP_VICTIMS],
 				 rank);
 		} else {
-			add_rank(d ? &s->unknown : &s->silent, rank);
+			add_rank(&s->ranks[d ? STOP_UNKNOWN : STOP_SILENT],
+				 rank);
 		}
 	}
 	add_odd(f, found, n, false, s);
@@ -509,16 +507,6 @@ static void judge_stop(struct flight *f, struct stop *s)
 		add_odd(f, found, n, true, s);
 	}
 	free(found);
-}
-
-/** Most telling first; 0: nothing. */
-static int weight_of(const struct stop *s)
-{
-	return s->missing.n > 0	? 6 :
-	       s->other.n > 0	? 5 :
-	       s->sizes.n > 0	? 4 :
-	       s->silent.n > 0	? 3 :
-	       s->victims.n > 0 ? 2 : 1;
 }
 
 /* ---- send and receive ---------------------------------------------------- */
@@ -583,60 +571,59 @@ static void add_call(const struct flight *f, size_t call, struct str *out)
 	}
 }
 
-/** Add the line of @s; messages of data/symptoms.ini begin like it. */
-static void add_stop(const struct flight *f, const struct stop *s,
+/** Add the line of @s, whose ranks are of @kind and those after it; messages of
+ *  data/symptoms.ini begin like it. */
+static void add_stop(const struct flight *f, const struct stop *s, int kind,
 		     struct str *out)
 {
-	const struct rank_list *r = s->missing.n > 0 ? &s->missing :
-				s->other.n > 0	 ? &s->other :
-				s->sizes.n > 0	 ? &s->sizes : &s->silent;
+	const struct rank_list *r = &s->ranks[kind];
+	const char *ranks = str_text(&r->list);
 
 	str_add(out, FLIGHT_SAYS);
-	if (r->n == 0 && s->victims.n > 0) {
-		str_addf(out, "ranks %s and others wait for each other, in "
-			 "different groups: these never called ",
-			 str_text(&s->victims.list));
+	switch (kind) {
+	case STOP_MISSING:
+		str_addf(out, "rank%s %s never called ", s_of(r), ranks);
 		add_call(f, s->call, out);
-	} else if (r->n == 0) {
-		str_addf(out, "all ranks wait in ");
+		if (s->last != NONE) {
+			str_addf(out, ", while %zu wait; last call: ",
+				 s->waits);
+			add_call(f, s->last, out);
+		}
+		break;
+	case STOP_OTHER:
+		str_addf(out, "rank%s %s called another collective: ", s_of(r),
+			 ranks);
+		add_call(f, s->odd, out);
+		str_add(out, ", not ");
 		add_call(f, s->call, out);
-	} else if (r == &s->silent) {
-		str_addf(out, "no dump of rank%s %s, while %zu wait in ",
-			 s_of(r), str_text(&r->list), s->waits);
-		add_call(f, s->call, out);
-	} else {
-		str_addf(out, "rank%s %s %s", s_of(r), str_text(&r->list),
-			 r == &s->missing ? "never called " :
-			 r == &s->other	  ? "called another collective: " :
-					    "used another size: ");
-		add_call(f, r == &s->missing ? s->call : s->odd, out);
-	}
-	if (r->n > 0 && r == &s->sizes) {
+		break;
+	case STOP_SIZES:
+		str_addf(out, "rank%s %s used another size: ", s_of(r), ranks);
+		add_call(f, s->odd, out);
 		str_addf(out, ", %.40s, not %.40s",
 			 text_of(f, f->calls[s->odd].sizes),
 			 text_of(f, f->calls[s->call].sizes));
-	} else if (r->n > 0 && r == &s->other) {
-		str_add(out, ", not ");
+		break;
+	case STOP_SILENT:
+		str_addf(out, "no dump of rank%s %s, while %zu wait in ",
+			 s_of(r), ranks, s->waits);
 		add_call(f, s->call, out);
-	} else if (r == &s->missing && s->last != NONE) {
-		str_addf(out, ", while %zu wait; last call: ", s->waits);
-		add_call(f, s->last, out);
+		break;
+	case STOP_VICTIMS:
+		str_addf(out, "ranks %s and others wait for each other, in "
+			 "different groups: these never called ", ranks);
+		add_call(f, s->call, out);
+		break;
+	default:
+		str_add(out, "all ranks wait in ");
+		add_call(f, s->call, out);
+		break;
 	}
-	if (s->unknown.n > 0) {
+	if (s->ranks[STOP_UNKNOWN].n > 0) {
 		str_addf(out, "; dumps that do not reach back so far: %s",
-			 str_text(&s->unknown.list));
+			 str_text(&s->ranks[STOP_UNKNOWN].list));
 	}
 	str_add(out, "\n");
-}
-
-static void release_stop(struct stop *s)
-{
-	struct rank_list *all[] = { &s->missing, &s->victims, &s->other,
-				    &s->sizes, &s->silent, &s->unknown };
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		str_release(&all[i]->list);
-	}
 }
 
 /** Add a line about the end of the chain of sends and receives that @d is in,
@@ -786,7 +773,7 @@ static void judge_timings(struct flight *f, struct str *out)
 void flight_judge(struct flight *f, struct str *out)
 {
 	struct str best = STR_INIT, chain = STR_INIT;
-	int most = 0;
+	int first = STOP_KINDS;	/* of what the lines of @best say */
 
 	judge_timings(f, out);
 	if (f->n == 0) {
@@ -796,6 +783,7 @@ void flight_judge(struct flight *f, struct str *out)
 	for (size_t i = 0; i < f->n; i++) {
 		struct dump *d = &f->dumps[i];
 		struct stop s = { .call = d->stuck, .odd = NONE, .last = NONE };
+		int kind = STOP_MISSING;
 
 		if (d->judged || d->stuck == NONE) {
 			continue;
@@ -807,19 +795,24 @@ void flight_judge(struct flight *f, struct str *out)
 			continue;
 		}
 		judge_stop(f, &s);
-		if (weight_of(&s) >= most) {
-			str_cut(&best, weight_of(&s) > most ? 0 : best.len);
-			most = weight_of(&s);
+		while (kind < STOP_UNKNOWN && s.ranks[kind].n == 0) {
+			kind++;
+		}
+		if (kind <= first) {
+			str_cut(&best, kind < first ? 0 : best.len);
+			first = kind;
 			if (best.len < LINES_SHOWN * 200) {
-				add_stop(f, &s, &best);
+				add_stop(f, &s, kind, &best);
 			}
 		}
-		release_stop(&s);
+		for (int k = 0; k < STOP_KINDS; k++) {
+			str_release(&s.ranks[k].list);
+		}
 	}
 	/* ranks that never called a collective may wait in a chain */
-	str_add(out, most < 4 && chain.len > 0 ? str_text(&chain) :
-						 str_text(&best));
-	if (most == 0 && chain.len == 0) {
+	str_add(out, first > STOP_SIZES && chain.len > 0 ? str_text(&chain) :
+							   str_text(&best));
+	if (first == STOP_KINDS && chain.len == 0) {
 		str_add(out, FLIGHT_SAYS "no rank waits\n");
 	}
 	str_release(&best);
