@@ -78,21 +78,6 @@ static bool is_ready(const struct fabric_gpu *g)
 	return !g->state || strcmp(g->state->value, "completed") == 0;
 }
 
-/** Return true if the "+"-separated list @words has the word @word, alone or
- *  before a colon; *@at is where. */
-static bool has_word(const char *words, const char *word, const char **at)
-{
-	size_t n = strlen(word);
-
-	for (*at = words; *at; *at = strchr(*at, '+')) {
-		*at += **at == '+';
-		if (strncmp(*at, word, n) == 0 && strchr(":+", (*at)[n])) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static struct finding *add(const struct run *run, struct part p,
 			   const char *code, bool fail, struct verdict *v)
 {
@@ -111,15 +96,14 @@ static void add_evidence(const struct fact_row *fact, struct finding *f)
 	}
 }
 
-/** Add one finding for all GPUs of node @at that @is selects: about the node if
- *  those are all that report, else about each.  @says is followed by the value
- *  that @is found.  Returns the last finding; NULL: none. */
+/** Add one finding for all GPUs of node @at that have a value in @of, which
+ *  follows @says: about the node if those are all that report, else about each.
+ *  Returns the last finding; NULL: none. */
 static struct finding *add_gpus(const struct run *run, int at,
 				const struct fabric_node *n, const char *code,
 				bool fail, const char *says,
-				const char *(*is)(const struct fabric_gpu *g,
-						  const void *of),
-				const void *of, struct verdict *v)
+				const char *const of[SPEC_MAX_GPUS],
+				struct verdict *v)
 {
 	const char *name = run->nodes[at].name, *first = NULL;
 	struct finding *f = NULL;
@@ -127,26 +111,24 @@ static struct finding *add_gpus(const struct run *run, int at,
 	bool all;
 
 	for (int g = 0; g < SPEC_MAX_GPUS; g++) {
-		some += is(&n->gpus[g], of) != NULL;
+		some += of[g] != NULL;
 	}
 	all = some > 1 && some == n->n_states;
 	for (int g = 0; some > 0 && g < SPEC_MAX_GPUS; g++) {
-		const char *value = is(&n->gpus[g], of);
-
-		if (!value) {
+		if (!of[g]) {
 			continue;
 		}
 		if (!first || !all) {
 			f = add(run, part_at(all ? PART_NODE : PART_GPU, at,
 					     all ? -1 : g), code, fail, v);
-			first = value;
+			first = of[g];
 		}
 		if (all) {
 			finding_say(f, "%s: %s on all %d GPUs: %s", name, says,
 				    some, first);
 		} else {
 			finding_say(f, "GPU %d of %s: %s: %s", g, name, says,
-				    value);
+				    of[g]);
 		}
 		add_evidence(n->gpus[g].state, f);
 		add_evidence(n->gpus[g].health, f);
@@ -154,23 +136,10 @@ static struct finding *add_gpus(const struct run *run, int at,
 	return f;
 }
 
-static const char *unready(const struct fabric_gpu *g, const void *of)
-{
-	(void)of;
-	return is_ready(g) ? NULL : g->state->value;
-}
-
-/** NCCL's own words; GPUs with a fabric are those that have NVLS. */
-static const char *without_nvls(const struct fabric_gpu *g, const void *of)
-{
-	(void)of;
-	return g->state && g->nvls ? g->nvls->value : NULL;
-}
-
 /* ---- health -------------------------------------------------------------- */
 
 /** Fields of NVML's health mask that are true, and what each means. */
-static const struct fabric_fault {
+static const struct {
 	const char *word;
 	bool fail;
 	const char *says;
@@ -191,18 +160,20 @@ static const struct fabric_fault {
 	  .says = "its NVLink fabric recovers from an access timeout" },
 };
 
-/** The field itself; of an enumeration its value. */
-static const char *has_fault(const struct fabric_gpu *g, const void *of)
+/** Returns the field @word of NVML's health mask of @g, a list "A+B:VALUE", or
+ *  its value; NULL if it is not true. */
+static const char *has_fault(const struct fabric_gpu *g, const char *word)
 {
-	const struct fabric_fault *fault = of;
-	const char *at;
+	const char *at = is_ready(g) && g->health ? g->health->value : NULL;
+	size_t n = strlen(word);
 
-	if (!is_ready(g) || !g->health ||
-	    !has_word(g->health->value, fault->word, &at)) {
-		return NULL;
+	for (; at; at = strchr(at, '+')) {
+		at += *at == '+';
+		if (strncmp(at, word, n) == 0 && strchr(":+", at[n])) {
+			return at[n] == ':' ? at + n + 1 : word;
+		}
 	}
-	at += strcspn(at, ":+");
-	return *at == ':' ? at + 1 : fault->word;
+	return NULL;
 }
 
 /* ---- services ------------------------------------------------------------ */
@@ -292,23 +263,39 @@ static void judge_cliques(const struct run *run, int at,
 static void judge_node(const struct run *run, int at,
 		       const struct fabric_node *n, struct verdict *v)
 {
-	struct finding *f = !n->switched ? NULL :
-		add_gpus(run, at, n, "fabric_not_ready", true,
-			 "the NVLink fabric is not ready", unready, NULL, v);
+	const char *unready[SPEC_MAX_GPUS] = { NULL };
+	/* NCCL's own words; GPUs with a fabric are those that have NVLS */
+	const char *without_nvls[SPEC_MAX_GPUS] = { NULL };
+	struct finding *f = NULL;
 
+	for (int g = 0; g < SPEC_MAX_GPUS; g++) {
+		const struct fabric_gpu *x = &n->gpus[g];
+
+		unready[g] = is_ready(x) ? NULL : x->state->value;
+		without_nvls[g] = x->state && x->nvls ? x->nvls->value : NULL;
+	}
+	if (n->switched) {
+		f = add_gpus(run, at, n, "fabric_not_ready", true,
+			     "the NVLink fabric is not ready", unready, v);
+	}
 	judge_services(run, at, n, f, v);
 	/* NCCL may use multicast objects but cannot: it falls back from NVLS */
 	f = f || !n->switched ? NULL :
 		add_gpus(run, at, n, "nvls_missing", false,
-			 "NCCL cannot use NVLS", without_nvls, NULL, v);
+			 "NCCL cannot use NVLS", without_nvls, v);
 	if (f && n->caps && strcmp(n->caps->value, "no") == 0) {
 		finding_more(f, "; /dev/nvidia-caps is missing here, as in some "
 			     "containers");
 		add_evidence(n->caps, f);
 	}
 	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
+		const char *with[SPEC_MAX_GPUS];
+
+		for (int g = 0; g < SPEC_MAX_GPUS; g++) {
+			with[g] = has_fault(&n->gpus[g], faults[i].word);
+		}
 		add_gpus(run, at, n, "fabric_degraded", faults[i].fail,
-			 faults[i].says, has_fault, &faults[i], v);
+			 faults[i].says, with, v);
 	}
 	judge_cliques(run, at, n, v);
 }
