@@ -62,31 +62,30 @@ static enum chain_link job_link(const struct memlock_chain *c,
 					      LINK_STEP;
 }
 
-static void add_fault(struct chain_answer *a, enum chain_link link,
+static void add_fault(struct memlock_chain *c, enum chain_link link,
 		      enum memlock_context context, int64_t limit_B)
 {
-	if (a->n < CHAIN_FAULTS) {
-		a->faults[a->n++] = (struct chain_fault){
+	if (c->n < CHAIN_FAULTS) {
+		c->faults[c->n++] = (struct chain_fault){
 			.link = link, .context = context, .limit_B = limit_B,
 		};
 	}
 }
 
 /** Count @context in; false when it does not exist. */
-static bool judge(const struct memlock_chain *c, enum memlock_context context,
-		  struct chain_answer *a)
+static bool judge(struct memlock_chain *c, enum memlock_context context)
 {
 	const struct chain_level *l = &c->level[context];
 
 	if (!l->exists) {
 		return false;
 	}
-	a->judged |= 1u << context;
-	a->unknown = a->unknown || !l->known;
+	c->judged |= 1u << context;
+	c->unknown = c->unknown || !l->known;
 	return true;
 }
 
-void chain_judge(const struct memlock_chain *c, struct chain_answer *a)
+void chain_judge(struct memlock_chain *c)
 {
 	/* the contexts of a job, in the order in which it gets into them */
 	static const enum memlock_context job[] = {
@@ -99,36 +98,34 @@ void chain_judge(const struct memlock_chain *c, struct chain_answer *a)
 	 * limit of the submitting shell, at most the hard one */
 	int64_t limit = propagated ? slurmd->hard : slurmd->soft;
 
-	*a = (struct chain_answer){ 0 };
 	/* if jobs run here, what they have is what counts */
 	if (c->level[MEMLOCK_BATCH].exists || c->level[MEMLOCK_STEP].exists) {
 		for (size_t i = 0; i < sizeof(job) / sizeof(job[0]); i++) {
-			if (judge(c, job[i], a) && a->n == 0 &&
+			if (judge(c, job[i]) && c->n == 0 &&
 			    is_low(c, job[i])) {
-				add_fault(a, job_link(c, job[i]), job[i],
+				add_fault(c, job_link(c, job[i]), job[i],
 					  c->level[job[i]].soft);
 			}
 		}
-		a->slurmd_unseen = slurmd->exists && !slurmd->known;
+		c->slurmd_unseen = slurmd->exists && !slurmd->known;
 		return;
 	}
-	bool low = judge(c, MEMLOCK_SLURMD, a) && slurmd->known &&
+	bool low = judge(c, MEMLOCK_SLURMD) && slurmd->known &&
 		   limit < c->needed_B;
 
 	/* no job runs in root's own shell on a node whose slurmd has enough,
 	 * nor in a shell whose limit Slurm does not propagate; otherwise the
 	 * limit that bites here is the shell's, and it comes first */
-	a->spared = slurmd->exists && ((here->has_cap && !low) ||
+	c->spared = slurmd->exists && ((here->has_cap && !low) ||
 				       c->propagation == CHAIN_KEPT);
-	if (!a->spared && judge(c, MEMLOCK_HERE, a) &&
-	    is_low(c, MEMLOCK_HERE)) {
-		add_fault(a, propagated ? LINK_PROPAGATION :
+	if (!c->spared && judge(c, MEMLOCK_HERE) && is_low(c, MEMLOCK_HERE)) {
+		add_fault(c, propagated ? LINK_PROPAGATION :
 			  is_low(c, MEMLOCK_CONTAINER) && !c->by_conf ?
 			  LINK_CONTAINER : LINK_SHELL, MEMLOCK_HERE,
 			  here->soft);
 	}
 	if (low) {
-		add_fault(a, LINK_SLURMD, MEMLOCK_SLURMD, limit);
+		add_fault(c, LINK_SLURMD, MEMLOCK_SLURMD, limit);
 	}
 }
 
@@ -138,11 +135,10 @@ void chain_judge(const struct memlock_chain *c, struct chain_answer *a)
 #define NAMES_MAX 3
 #define EVIDENCE_MAX 8
 
-/** The rows about one node, and the answer to them. */
+/** The rows about one node. */
 struct node_view {
 	char name[64];
 	struct memlock_chain chain;
-	struct chain_answer answer;
 	const struct memlock_row *unit, *conf;
 };
 
@@ -350,25 +346,25 @@ static void judge_chain(struct judging *j, struct node_view *view)
 	view->chain.by_conf = view->conf &&
 			      view->conf->limit_B ==
 				      view->chain.level[MEMLOCK_HERE].soft;
-	chain_judge(&view->chain, &view->answer);
+	chain_judge(&view->chain);
 	for (int i = 0; i < MEMLOCK_CONTEXTS; i++) {
 		const struct chain_level *l = &view->chain.level[i];
 
-		if (view->answer.judged & 1u << i) {
+		if (view->chain.judged & 1u << i) {
 			j->v->cells[!l->known ? CELL_NOT_RUN :
 				    l->soft < view->chain.needed_B ?
 						CELL_FAIL : CELL_PASS]++;
 		}
 	}
-	for (size_t i = 0; i < view->answer.n; i++) {
-		add_chain_finding(j, view, &view->answer.faults[i]);
+	for (size_t i = 0; i < view->chain.n; i++) {
+		add_chain_finding(j, view, &view->chain.faults[i]);
 	}
-	if (view->answer.unknown) {
+	if (view->chain.unknown) {
 		add_case(j, &limit, false, CODE_UNKNOWN, view->name,
 			 "this user cannot read a locked-memory limit that the "
 			 "result depends on");
 	}
-	if (view->answer.slurmd_unseen && view->answer.n == 0) {
+	if (view->chain.slurmd_unseen && view->chain.n == 0) {
 		add_case(j, &config, false, "slurmd_unseen", view->name,
 			 "slurmd's limit cannot be read; the job's limit is "
 			 "sufficient");
@@ -440,10 +436,10 @@ static bool is_settled(struct judging *j, const struct memlock_row *row)
 	if (!view) {
 		return true;
 	}
-	for (size_t i = 0; i < view->answer.n; i++) {
-		slurmd |= view->answer.faults[i].link == LINK_SLURMD;
+	for (size_t i = 0; i < view->chain.n; i++) {
+		slurmd |= view->chain.faults[i].link == LINK_SLURMD;
 	}
-	return is_proof(row) ? view->answer.spared &&
+	return is_proof(row) ? view->chain.spared &&
 				       strcmp(row->code, CODE_ENOMEM) == 0 &&
 				       memlock_context_parse(row->context) ==
 					       MEMLOCK_HERE :

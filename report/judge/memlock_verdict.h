@@ -27,13 +27,6 @@ struct chain_level {
 
 enum chain_propagation { CHAIN_UNASKED, CHAIN_PROPAGATED, CHAIN_KEPT };
 
-struct memlock_chain {
-	struct chain_level level[MEMLOCK_CONTEXTS];
-	enum chain_propagation propagation;
-	bool by_conf;		/* limits.conf says what the shell here has */
-	int64_t needed_B;
-};
-
 /** The links that can lower it. */
 enum chain_link {
 	LINK_SLURMD,
@@ -54,7 +47,12 @@ struct chain_fault {
 
 #define CHAIN_FAULTS 2
 
-struct chain_answer {
+struct memlock_chain {
+	struct chain_level level[MEMLOCK_CONTEXTS];
+	enum chain_propagation propagation;
+	bool by_conf;		/* limits.conf says what the shell here has */
+	int64_t needed_B;
+	/* the answer of chain_judge() */
 	struct chain_fault faults[CHAIN_FAULTS];
 	size_t n;
 	unsigned judged;	/* contexts that count, 1 << context each */
@@ -63,8 +61,9 @@ struct chain_answer {
 	bool spared;		/* no job runs in the shell here */
 };
 
-/** Pure.  A login shell and, inside a job, slurmd count only as causes. */
-void chain_judge(const struct memlock_chain *c, struct chain_answer *a);
+/** Answers @c, which has no answer yet.  Pure.  A login shell and, inside a job,
+ *  slurmd count only as causes. */
+void chain_judge(struct memlock_chain *c);
 
 /* ---- memlock verdict ----------------------------------------------------- */
 

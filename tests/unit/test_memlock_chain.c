@@ -13,7 +13,6 @@
 #define MAX MEMLOCK_UNLIMITED
 
 static struct memlock_chain chain;
-static struct chain_answer answer;
 
 static void level(enum memlock_context context, int64_t soft, int64_t hard)
 {
@@ -40,24 +39,26 @@ static void job(int64_t login, int64_t slurmd, int64_t batch, int64_t step)
 
 static void judged(void)
 {
-	chain_judge(&chain, &answer);
+	chain.n = chain.judged = 0;
+	chain.unknown = chain.slurmd_unseen = chain.spared = false;
+	chain_judge(&chain);
 }
 
 static void blames(enum chain_link link, enum memlock_context context,
 		   int64_t limit)
 {
 	judged();
-	assert_int_equal(answer.n, 1);
-	assert_int_equal(answer.faults[0].link, link);
-	assert_int_equal(answer.faults[0].context, context);
-	assert_true(answer.faults[0].limit_B == limit);
+	assert_int_equal(chain.n, 1);
+	assert_int_equal(chain.faults[0].link, link);
+	assert_int_equal(chain.faults[0].context, context);
+	assert_true(chain.faults[0].limit_B == limit);
 }
 
 static void blames_nobody(void)
 {
 	judged();
-	assert_int_equal(answer.n, 0);
-	assert_false(answer.unknown);
+	assert_int_equal(chain.n, 0);
+	assert_false(chain.unknown);
 }
 
 static void enough_everywhere(void **state)
@@ -177,19 +178,19 @@ static void unknown_is_never_enough(void **state)
 	job(MAX, MAX, MAX, MAX);
 	unreadable(MEMLOCK_STEP);
 	judged();
-	assert_true(answer.unknown);
+	assert_true(chain.unknown);
 	/* what the job has is known: slurmd does not matter */
 	job(MAX, MAX, MAX, MAX);
 	unreadable(MEMLOCK_SLURMD);
 	judged();
-	assert_false(answer.unknown);
-	assert_true(answer.slurmd_unseen);
+	assert_false(chain.unknown);
+	assert_true(chain.slurmd_unseen);
 	/* outside of a job it does */
 	chain = (struct memlock_chain){ .needed_B = 33 * MIB };
 	level(MEMLOCK_HERE, MAX, MAX);
 	unreadable(MEMLOCK_SLURMD);
 	judged();
-	assert_true(answer.unknown);
+	assert_true(chain.unknown);
 }
 
 static void here(int64_t soft, bool cap)
@@ -234,11 +235,11 @@ static void a_shell_beside_slurmd(void **state)
 	blames(LINK_SHELL, MEMLOCK_HERE, 64 * KIB);
 	chain.propagation = CHAIN_KEPT;
 	blames_nobody();
-	assert_true(answer.spared);
+	assert_true(chain.spared);
 	/* without slurmd it is all there is to judge */
 	chain.level[MEMLOCK_SLURMD] = (struct chain_level){ 0 };
 	blames(LINK_SHELL, MEMLOCK_HERE, 64 * KIB);
-	assert_false(answer.spared);
+	assert_false(chain.spared);
 }
 
 /** Both are too low: the one that bites here comes first, also for root. */
@@ -248,10 +249,10 @@ static void a_shell_and_slurmd(void **state)
 	here(64 * KIB, true);
 	level(MEMLOCK_SLURMD, 8 * MIB, 8 * MIB);
 	judged();
-	assert_int_equal(answer.n, 2);
-	assert_int_equal(answer.faults[0].link, LINK_SHELL);
-	assert_int_equal(answer.faults[0].limit_B, 64 * KIB);
-	assert_int_equal(answer.faults[1].link, LINK_SLURMD);
+	assert_int_equal(chain.n, 2);
+	assert_int_equal(chain.faults[0].link, LINK_SHELL);
+	assert_int_equal(chain.faults[0].limit_B, 64 * KIB);
+	assert_int_equal(chain.faults[1].link, LINK_SLURMD);
 }
 
 /** What a job can get: the soft limit, or the hard one, if asked for. */
