@@ -22,7 +22,7 @@
 struct node_net {
 	struct rdma {
 		double GB_s;	/* of its fastest active port; 0: no port */
-		char name[64];
+		const char *name;
 		bool efa;	/* which NCCL only uses by a plugin */
 	} rdma, left_out;	/* of those planned, of those NCCL_IB_HCA leaves
 				 * out */
@@ -37,11 +37,12 @@ struct node_net {
 	const char *why;	/* NCCL's words, "" = none */
 	int by_link;		/* ports whose address that NCCL takes for
 				 * jobs has no route, though another one has */
-	char by_link_name[64];	/* the first of them */
+	const char *by_link_name;	/* the first of them */
 	bool gid_set;		/* the user says which address it is */
 	int lossy;		/* ports that protect other priorities than that
 				 * of NCCL's packets */
-	const struct fact_row *priority, *pfc;	/* of the first of them */
+	const struct fact_row *priority;	/* of the first of them */
+	const char *pfc;	/* priorities that it protects */
 };
 
 /** A path as its two ends see it: "NET/IB/GDRDMA>NET/IB" or one for both. */
@@ -109,14 +110,6 @@ static void take_setting(struct node_net *n, const struct fact_row *f)
 	}
 }
 
-/** A port and its facts, which are contiguous. */
-struct port_read {
-	int node;
-	char name[64];
-	bool active, hardware, efa;
-	const struct fact_row *pfc;	/* priorities that it protects */
-};
-
 /** Returns the names of the NICs of @node in the layout; NULL: none. */
 static const json_t *nic_names(const struct nets *x, int node)
 {
@@ -142,45 +135,47 @@ static bool is_meant(const struct nets *x, int node, const char *name)
 	       (!hca || port_matches(hca->value, name));
 }
 
-static void take_port(struct nets *x, struct port_read *p,
-		      const struct fact_row *f)
+/** Takes what the fact @f says of a port, if that is active. */
+static void take_port(struct nets *x, int node, const struct fact_row *f)
 {
-	struct node_net *n = &x->nodes[p->node];
+	static const char *const facts[] = {
+		"gid_kinds", "roce_priority", "line_rate", NULL
+	};
+	const struct run *run = x->run;
+	struct node_net *n = &x->nodes[node];
+	const char *port = f->scope, *pfc, *layer;
 	double GB_s = strtod(f->value, NULL);
+	bool meant, chosen;
 
-	if (strcmp(f->fact, "port_state") == 0) {
-		p->active = strcmp(f->value, "ACTIVE") == 0;
-	} else if (strcmp(f->fact, "software") == 0) {
-		p->hardware = false;
-	} else if (strcmp(f->fact, "link_layer") == 0) {
-		p->efa = strcmp(f->value, "InfiniBand") != 0 &&
-			 strcmp(f->value, "Ethernet") != 0;
+	if (str_index(facts, f->fact) < 0 ||
+	    strcmp(run_fact_beside(run, f, "port_state"), "ACTIVE") != 0) {
+		return;
+	}
+	pfc = run_fact_beside(run, f, "pfc");
+	layer = run_fact_beside(run, f, "link_layer");
+	meant = is_meant(x, node, port);
+	chosen = meant && (n->hca || nic_names(x, node));
 	/* NCCL takes the address at index 0 unless one of its family comes
 	 * after it, and that is IPv4 */
-	} else if (strcmp(f->fact, "gid_kinds") == 0 && p->active &&
-		   str_starts(f->value, "0:link") &&
-		   strstr(f->value, ":IPv6") && !strstr(f->value, ":IPv4") &&
-		   (n->hca || nic_names(x, p->node)) &&
-		   is_meant(x, p->node, p->name)) {
-		if (n->by_link++ == 0) {
-			STR_COPY(n->by_link_name, p->name);
-		}
-	} else if (strcmp(f->fact, "pfc") == 0) {
-		p->pfc = strcmp(f->value, "none") == 0 ? NULL : f;
-	} else if (strcmp(f->fact, "roce_priority") == 0 && p->active &&
-		   p->pfc && !strstr(p->pfc->value, f->value) &&
-		   (n->hca || nic_names(x, p->node)) &&
-		   is_meant(x, p->node, p->name)) {
-		n->pfc = n->lossy++ == 0 ? p->pfc : n->pfc;
+	if (strcmp(f->fact, "gid_kinds") == 0 && chosen &&
+	    str_starts(f->value, "0:link") && strstr(f->value, ":IPv6") &&
+	    !strstr(f->value, ":IPv4")) {
+		n->by_link_name = n->by_link++ == 0 ? port : n->by_link_name;
+	} else if (strcmp(f->fact, "roce_priority") == 0 && chosen && pfc[0] &&
+		   strcmp(pfc, "none") != 0 && !strstr(pfc, f->value)) {
+		n->pfc = n->lossy++ == 0 ? pfc : n->pfc;
 		n->priority = n->lossy == 1 ? f : n->priority;
-	} else if (strcmp(f->fact, "line_rate") == 0 && p->active &&
-		   p->hardware) {
-		struct rdma *r = is_meant(x, p->node, p->name) ? &n->rdma :
-								 &n->left_out;
+	} else if (strcmp(f->fact, "line_rate") == 0 &&
+		   !run_fact_beside(run, f, "software")[0]) {
+		struct rdma *r = meant ? &n->rdma : &n->left_out;
 
 		if (GB_s > r->GB_s) {
-			*r = (struct rdma){ .GB_s = GB_s, .efa = p->efa };
-			STR_COPY(r->name, p->name);
+			*r = (struct rdma){
+				.GB_s = GB_s, .name = port,
+				.efa = layer[0] &&
+				       strcmp(layer, "InfiniBand") != 0 &&
+				       strcmp(layer, "Ethernet") != 0,
+			};
 		}
 	}
 }
@@ -255,7 +250,6 @@ static void read_late_facts(struct nets *x)
  * nets_release() in any case. */
 static int nets_init(const struct run *run, struct nets *x)
 {
-	struct port_read port = { .node = -1 };
 	int node = -1;
 
 	*x = (struct nets){
@@ -285,12 +279,7 @@ static int nets_init(const struct run *run, struct nets *x)
 		if (node < 0) {
 			continue;
 		}
-		if (port.node != node || strcmp(port.name, f->scope) != 0) {
-			port = (struct port_read){ .node = node,
-						   .hardware = true };
-			STR_COPY(port.name, f->scope);
-		}
-		take_port(x, &port, f);
+		take_port(x, node, f);
 		take_fact(x, node, f);
 	}
 	/* a list that leaves no port is what keeps NCCL from RDMA */
@@ -665,10 +654,10 @@ static void find_lossy(const struct nets *x, struct verdict *v)
 		    "example %s of %s, but flow control (PFC) protects "
 		    "priority %s: switches drop NCCL's packets when a buffer "
 		    "is full", first->priority->value, ports,
-		    ports == 1 ? "" : "s", first->pfc->scope, first->pfc->node,
-		    first->pfc->value);
+		    ports == 1 ? "" : "s", first->priority->scope,
+		    first->priority->node, first->pfc);
 	finding_add_evidence(f, "roce_priority and pfc of %s on %s in facts.csv",
-			     first->pfc->scope, first->pfc->node);
+			     first->priority->scope, first->priority->node);
 }
 
 void network_findings(const struct run *run, struct verdict *v)
