@@ -347,7 +347,7 @@ struct rank_list {
 	size_t n;
 };
 
-/** What the ranks do in whose group a call has not ended; the kind that says
+/** States of ranks in whose group a call has not ended; the state that says
  *  most comes first. */
 enum {
 	STOP_MISSING,		/* have not called it, and wait in no other */
@@ -363,7 +363,7 @@ struct stop {
 	size_t call;		/* of the first rank that waits */
 	size_t waits;
 	struct rank_list ranks[STOP_KINDS];
-	size_t odd;		/* the first call of another operation or size */
+	size_t odd;		/* first call of another operation or size */
 	size_t last;		/* the last call of the first missing rank;
 				 * NONE */
 };

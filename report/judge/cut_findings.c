@@ -243,20 +243,6 @@ static void forget_lost(struct gone_list *gone,
 	gone->n = kept;
 }
 
-/** Returns true if the cell at @at belongs to the cut: one of its nodes was
- *  lost, or, unless the agents were ended, it failed between the coordinator's
- *  node and another node. */
-static bool is_of_cut(const struct run *run, const struct cut_findings_cut *c,
-		      size_t at)
-{
-	int from = run->ranks[run_src(run, at)].node;
-	int to = run->ranks[run_dst(run, at)].node;
-
-	return c->lost[from] || c->lost[to] ||
-	       (!c->ended && from != to && (from == c->home || to == c->home) &&
-		!run_good(run->cells[at].class));
-}
-
 /** Adds the first event @event of the coordinator's link as evidence. */
 static void add_first(const struct run *run, const char *event,
 		      struct finding *f)
@@ -361,8 +347,15 @@ static void add_cut(const struct run *run, struct gone_list *gone,
 	run_foreach_cell(run, at) {
 		unsigned class = run->cells[at].class;
 		int src = run_src(run, at), dst = run_dst(run, at);
+		int from = run->ranks[src].node, to = run->ranks[dst].node;
+		/* unless the agents were ended, what failed between the
+		 * coordinator's node and another one is of the cut, too */
+		bool by_home = !c->ended && from != to &&
+			       (from == c->home || to == c->home) &&
+			       !run_good(class);
 
-		if (class >= CELL_CLASSES || !is_of_cut(run, c, at)) {
+		if (class >= CELL_CLASSES ||
+		    (!c->lost[from] && !c->lost[to] && !by_home)) {
 			continue;
 		}
 		explained[at] |= EXPLAINED;
@@ -370,9 +363,8 @@ static void add_cut(const struct run *run, struct gone_list *gone,
 		f->explained += !run_good(class);
 		/* without a node of its own: from where it listened, to one
 		 * lost */
-		if (f->src < 0 && f->part.node < 0 &&
-		    run->ranks[src].node == c->home &&
-		    c->lost[run->ranks[dst].node]) {
+		if (f->src < 0 && f->part.node < 0 && from == c->home &&
+		    c->lost[to]) {
 			f->src = src;
 			f->dst = dst;
 		}

@@ -334,8 +334,8 @@ int effect_find_paths(struct effect_work *w, double z)
 		size_t at = a < b ? a * x.leaves + b : b * x.leaves + a;
 
 		for (int k = 0; k < 2; k++) {
-			if (isfinite(w->t.of[k][i])) {
-				sums[at] += (double)w->t.of[k][i];
+			if (isfinite(w->means[k][i])) {
+				sums[at] += (double)w->means[k][i];
 				n[at]++;
 			}
 		}

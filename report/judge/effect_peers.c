@@ -101,10 +101,10 @@ static int add_nvlink(struct effect_work *w, size_t i, int way,
 	double half, v;		/* with other nodes */
 
 	gpu.direction = nvlink->direction;
-	for (size_t p = 0; p < w->t.width; p++) {
+	for (size_t p = 0; p < w->width; p++) {
 		double of = effect_of_way(
-			(double)w->t.of[TX][i * w->t.width + p],
-			(double)w->t.of[RX][i * w->t.width + p], way);
+			(double)w->means[TX][i * w->width + p],
+			(double)w->means[RX][i * w->width + p], way);
 
 		if (isfinite(of)) {
 			w->room[known++] = of;
@@ -358,7 +358,7 @@ static double sample(const struct effect_peers *x, size_t i, int way, size_t p)
 
 void effect_peers_learn(const struct effect_work *w, struct effect_peers *x)
 {
-	double more = w->t.crossed ? 1 : MEDIAN_ERROR;
+	double more = w->crossed ? 1 : MEDIAN_ERROR;
 
 	for (int way = 0; way < WAYS; way++) {
 		double usual, all;
@@ -381,8 +381,8 @@ void effect_peers_learn(const struct effect_work *w, struct effect_peers *x)
 				}
 			}
 			x->mean[way][i] = n == 0 ? NAN :
-				w->t.crossed ? sum / (double)n :
-					       stats_median(w->room, n);
+				w->crossed ? sum / (double)n :
+					     stats_median(w->room, n);
 			x->error[way][i] = n > 1 ?
 				sqrt(fmax(squares - sum * sum / (double)n, 0) /
 				     (double)(n * (n - 1))) : NAN;

@@ -226,15 +226,15 @@ static bool is_column(const struct run *run, size_t at)
 static void put_rank(struct effect_work *w, const double *of, int r)
 {
 	const struct run *run = w->run;
-	size_t row = (size_t)r * w->t.width, used = 0, inside[2] = { 0 };
+	size_t row = (size_t)r * w->width, used = 0, inside[2] = { 0 };
 	double sum[2] = { 0 };
 
-	for (size_t p = 0; p < w->t.width; p++) {
-		w->t.of[TX][row + p] = w->t.of[RX][row + p] = NAN;
+	for (size_t p = 0; p < w->width; p++) {
+		w->means[TX][row + p] = w->means[RX][row + p] = NAN;
 	}
 	for (size_t at = run_first(run, r); at < run_first(run, r + 1); at++) {
 		double v[2] = { of[at], of[run_back(run, at)] };
-		bool column = is_column(run, at) && used < w->t.width;
+		bool column = is_column(run, at) && used < w->width;
 		int peer = run->ranks[run_dst(run, at)].node;
 
 		for (int k = 0; k < 2; k++) {
@@ -247,14 +247,14 @@ static void put_rank(struct effect_work *w, const double *of, int r)
 				sum[k] += v[k];
 				inside[k]++;
 			} else if (column && !hidden) {
-				w->t.of[k][row + used] = (float)v[k];
-				w->t.count[k][r]++;
+				w->means[k][row + used] = (float)v[k];
+				w->tests[k][r]++;
 			}
 		}
 		used += column;
 	}
 	for (int k = 0; k < 2; k++) {
-		w->t.inside[k][r] = inside[k] > 0 ?
+		w->inside[k][r] = inside[k] > 0 ?
 			(float)(sum[k] / (double)inside[k]) : NAN;
 	}
 }
@@ -267,7 +267,7 @@ static int fill_sample(struct effect_work *w)
 	double *room = calloc(n + 1, sizeof(*room));
 	int rc = at && v && room ? 0 : -1;
 
-	w->t.crossed = true;
+	w->crossed = true;
 	if (rc == 0) {
 		for (size_t i = 0; i < n; i++) {
 			v[i] = (double)effect_log(w, i);
@@ -290,12 +290,14 @@ static int fill_sample(struct effect_work *w)
 /** Fewer nodes have no usual index. */
 #define LEAST_NODES 4
 
-void effect_table_release(struct effect_table *t)
+void effect_table_release(struct effect_work *w)
 {
-	for (int w = 0; w < 2; w++) {
-		free(t->of[w]);
-		free(t->inside[w]);
-		free(t->count[w]);
+	for (int k = 0; k < 2; k++) {
+		free(w->means[k]);
+		free(w->inside[k]);
+		free(w->tests[k]);
+		w->means[k] = w->inside[k] = NULL;
+		w->tests[k] = NULL;
 	}
 }
 
@@ -315,12 +317,12 @@ static void put_means(struct effect_work *w, const uint16_t *counts, int k,
 	size_t cells = w->ranks * w->nodes;
 	size_t n = counts[2 * cells + (size_t)k * w->ranks + i];
 
-	w->t.inside[k][i] = n > 0 ? w->t.inside[k][i] / (float)n : NAN;
+	w->inside[k][i] = n > 0 ? w->inside[k][i] / (float)n : NAN;
 	for (size_t p = 0; p < w->nodes; p++) {
 		const struct cluster_node *node = &w->run->nodes[p];
 		int end = node->first_rank + node->gpus;
 		bool hidden = w->aside[k == TX ? RX : TX][p];
-		float *of = &w->t.of[k][i * w->nodes + p];
+		float *of = &w->means[k][i * w->nodes + p];
 		size_t all = 0;
 
 		n = hidden ? 0 :
@@ -329,10 +331,10 @@ static void put_means(struct effect_work *w, const uint16_t *counts, int k,
 		 * unless rails are crossed, and of its fabric */
 		for (int r = node->first_rank; n > 0 && r < end; r++) {
 			all += w->run->ranks[r].group == own->group &&
-			       (w->t.crossed ||
+			       (w->crossed ||
 				w->run->ranks[r].nic == own->nic);
 		}
-		w->t.count[k][i] += (uint32_t)n;
+		w->tests[k][i] += (uint32_t)n;
 		/* a mean of a few of many is another one */
 		*of = n > 0 && 2 * n > all ? *of / (float)n : NAN;
 	}
@@ -352,10 +354,10 @@ static int fill(struct effect_work *w)
 	if (!n) {
 		return -1;
 	}
-	w->t.crossed = w->ranks <= w->nodes;
-	for (size_t at = 0; !w->t.crossed && at < run_n_cells(run); at++) {
-		w->t.crossed = is_crossed(run, at) && !follow_has(run, at) &&
-			       isfinite(effect_log(w, at));
+	w->crossed = w->ranks <= w->nodes;
+	for (size_t at = 0; !w->crossed && at < run_n_cells(run); at++) {
+		w->crossed = is_crossed(run, at) && !follow_has(run, at) &&
+			     isfinite(effect_log(w, at));
 	}
 	run_foreach_cell(run, at) {
 		size_t s = (size_t)run_src(run, at);
@@ -364,19 +366,18 @@ static int fill(struct effect_work *w)
 		size_t to = (size_t)run->ranks[d].node;
 		float v = effect_log(w, at);
 
-		if (!isfinite(v) ||
-		    (!w->t.crossed && is_crossed(run, at))) {
+		if (!isfinite(v) || (!w->crossed && is_crossed(run, at))) {
 			continue;
 		}
 		if (from == to) {
-			w->t.inside[TX][s] += v;
-			w->t.inside[RX][d] += v;
+			w->inside[TX][s] += v;
+			w->inside[RX][d] += v;
 			n[2 * cells + TX * w->ranks + s]++;
 			n[2 * cells + RX * w->ranks + d]++;
 			continue;
 		}
-		w->t.of[TX][s * w->nodes + to] += v;
-		w->t.of[RX][d * w->nodes + from] += v;
+		w->means[TX][s * w->nodes + to] += v;
+		w->means[RX][d * w->nodes + from] += v;
 		n[TX * cells + s * w->nodes + to]++;
 		n[RX * cells + d * w->nodes + from]++;
 	}
@@ -476,13 +477,13 @@ static double level_distance(const struct effect_work *w, float *of, bool far)
 /** Take away what partner nodes add, and what the index of a rank does. */
 static void polish(struct effect_work *w, int k)
 {
-	float *of = w->t.of[k];
+	float *of = w->means[k];
 
 	if (w->run->n_leaves > 0) {
 		double near = level_distance(w, of, false);
 		double far = level_distance(w, of, true);
 
-		w->t.far[k] = isfinite(near) && isfinite(far) ? far - near : 0;
+		w->far[k] = isfinite(near) && isfinite(far) ? far - near : 0;
 	}
 	for (size_t p = 0; p < w->nodes; p++) {
 		size_t known = 0;
@@ -534,9 +535,9 @@ static void level_index(const struct effect_work *w, float *samples,
 		for (size_t k = 0; k < n; k++) {
 			sum += w->room[k];
 		}
-		of[i] = n == 0		? NAN :
-			w->t.crossed ? sum / (double)n :
-				       stats_select(w->room, n, n / 2);
+		of[i] = n == 0     ? NAN :
+			w->crossed ? sum / (double)n :
+				     stats_select(w->room, n, n / 2);
 		usual[i] = NAN;
 	}
 	for (size_t i = 0; of && i < w->ranks; i++) {
@@ -559,25 +560,24 @@ void effect_table_level_inside(const struct effect_work *w)
 {
 	for (int k = 0; k < 2; k++) {
 		for (size_t n = 0; n < w->nodes; n++) {
-			float *of =
-				&w->t.inside[k][w->run->nodes[n].first_rank];
-			size_t gpus = (size_t)w->run->nodes[n].gpus;
+			const struct cluster_node *node = &w->run->nodes[n];
+			float *of = &w->inside[k][node->first_rank];
+			size_t gpus = (size_t)node->gpus;
 
 			effect_lower(of, gpus, 1,
 				     effect_median(w, of, gpus, 1));
 		}
-		level_index(w, w->t.inside[k], 1);
+		level_index(w, w->inside[k], 1);
 	}
 }
 
 int effect_table_make(struct effect_work *w)
 {
 	const struct run *run = w->run;
-	struct effect_table *t = &w->t;
 	bool whole = true;
 
 	/* a column a node; of a sample one a partner, of the rank with most */
-	t->width = w->sample ? 1 : w->nodes;
+	w->width = w->sample ? 1 : w->nodes;
 	for (int r = 0; w->sample && r < run->n_ranks; r++) {
 		size_t n = 0;
 
@@ -585,13 +585,13 @@ int effect_table_make(struct effect_work *w)
 		     at < run_first(run, r + 1) && n < MOST_PARTNERS; at++) {
 			n += is_column(run, at);
 		}
-		t->width = n > t->width ? n : t->width;
+		w->width = n > w->width ? n : w->width;
 	}
 	for (int k = 0; k < 2; k++) {
-		t->of[k] = calloc(w->ranks * t->width + 1, sizeof(float));
-		t->inside[k] = calloc(w->ranks + 1, sizeof(float));
-		t->count[k] = calloc(w->ranks + 1, sizeof(uint32_t));
-		whole = whole && t->of[k] && t->inside[k] && t->count[k];
+		w->means[k] = calloc(w->ranks * w->width + 1, sizeof(float));
+		w->inside[k] = calloc(w->ranks + 1, sizeof(float));
+		w->tests[k] = calloc(w->ranks + 1, sizeof(uint32_t));
+		whole = whole && w->means[k] && w->inside[k] && w->tests[k];
 	}
 	if (!whole || (w->sample ? fill_sample(w) : fill(w)) < 0) {
 		return -1;
@@ -600,7 +600,7 @@ int effect_table_make(struct effect_work *w)
 		if (!w->sample) {
 			polish(w, k);
 		}
-		level_index(w, w->t.of[k], w->t.width);
+		level_index(w, w->means[k], w->width);
 	}
 	return 0;
 }

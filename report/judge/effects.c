@@ -23,7 +23,7 @@ static size_t add_way(const struct effect_work *w, const double *usual,
 	size_t known = 0;
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		double one = (double)w->t.of[TX][(size_t)r * w->nodes + b] -
+		double one = (double)w->means[TX][(size_t)r * w->nodes + b] -
 			     usual[r];
 
 		if (isfinite(one)) {
@@ -42,9 +42,8 @@ static int effect_find_links(struct effect_work *w, double z)
 	int rc = by ? 0 : -1;
 
 	for (size_t i = 0; by && i < w->ranks; i++) {
-		usual[i] = effect_median(w, &w->t.of[TX][i * w->nodes],
-					 w->nodes,
-				     1);
+		usual[i] = effect_median(w, &w->means[TX][i * w->nodes],
+					 w->nodes, 1);
 	}
 	for (size_t a = 0; by && a < w->nodes; a++) {
 		for (size_t b = a + 1; b < w->nodes; b++) {
@@ -191,8 +190,8 @@ static size_t tests_of(const struct effect_work *w, int first, int n, int way)
 	size_t tests = 0;
 
 	for (int i = first; i < first + n; i++) {
-		tests += (way != RX ? w->t.count[TX][i] : 0) +
-			 (way != TX ? w->t.count[RX][i] : 0);
+		tests += (way != RX ? w->tests[TX][i] : 0) +
+			 (way != TX ? w->tests[RX][i] : 0);
 	}
 	return tests;
 }
@@ -211,7 +210,7 @@ static void lower_ranks(struct effect_work *w, const struct effect_peers *x,
 				(double)x->samples[k][n * x->width + p] :
 				x->mean[k][n];
 
-			effect_lower(&w->t.of[k][first + p],
+			effect_lower(&w->means[k][first + p],
 				     (size_t)node->gpus, x->width,
 				     isfinite(by) ? by : 0);
 		}
@@ -243,12 +242,12 @@ static bool most_are(const struct effect_work *w, size_t n, int way, double by)
 	int bad = 0;
 
 	for (int i = node->first_rank; i < node->first_rank + node->gpus; i++) {
-		size_t row = (size_t)i * w->t.width;
+		size_t row = (size_t)i * w->width;
 		double v[2];
 
 		for (int k = 0; k < 2; k++) {
-			v[k] = effect_median(w, &w->t.of[k][row],
-					     w->t.width, 1);
+			v[k] = effect_median(w, &w->means[k][row], w->width,
+					     1);
 		}
 		bad += (way == BOTH ? (v[TX] + v[RX]) / 2 : v[way]) < by / 2;
 	}
@@ -260,7 +259,7 @@ static bool most_are(const struct effect_work *w, size_t n, int way, double by)
 static bool is_network(const struct effect_work *w, size_t n, double by)
 {
 	const struct cluster_node *node = &w->run->nodes[n];
-	const float *all = w->t.inside[TX], *of = &all[node->first_rank];
+	const float *all = w->inside[TX], *of = &all[node->first_rank];
 
 	return isfinite(of[0]) && effect_median(w, of, (size_t)node->gpus, 1) -
 		       effect_median(w, all, w->ranks, 1) > by / 2;
@@ -301,7 +300,7 @@ static bool is_whole(const struct effect_work *w, const struct nodes *all,
 	if (w->aside[TX][n] || w->aside[RX][n]) {
 		return true;	/* it was found to be */
 	}
-	by += is_alone(w, n) ? (w->t.far[TX] + w->t.far[RX]) / 2 : 0;
+	by += is_alone(w, n) ? (w->far[TX] + w->far[RX]) / 2 : 0;
 	return by < e->by / 2 && (!sure || by < -all->both * x->usual[BOTH]);
 }
 
@@ -352,7 +351,7 @@ static int effect_find_nodes(struct effect_work *w, double z)
 	struct effect_peers *x = &all.x;
 	int rc = effect_inside_learn(w, &all.gpus, &all.inside);
 
-	rc = effect_peers_init(x, w->nodes, w->t.width) < 0 ? -1 : rc;
+	rc = effect_peers_init(x, w->nodes, w->width) < 0 ? -1 : rc;
 	/* the value of its ranks with each partner: the median, of an even
 	 * number the better one, since a bad half does not make a bad node */
 	for (size_t i = 0; rc == 0 && i < 2 * w->nodes * x->width; i++) {
@@ -361,7 +360,7 @@ static int effect_find_nodes(struct effect_work *w, double z)
 		const struct cluster_node *node = &w->run->nodes[at / x->width];
 		size_t first = (size_t)node->first_rank * x->width;
 		size_t known = effect_known(
-			&w->t.of[k][first + at % x->width],
+			&w->means[k][first + at % x->width],
 			(size_t)node->gpus, x->width, w->room);
 
 		x->samples[k][at] = known == 0 ? NAN :
@@ -385,9 +384,9 @@ static int add_rank(struct effect_work *w, size_t i, int way,
 	const struct cluster_rank *r = &w->run->ranks[i];
 	struct part nic = part_at(PART_NIC, r->node, r->nic);
 	struct part gpu = part_at(PART_GPU, r->node, r->gpu);
-	double in = effect_of_way((double)w->t.inside[TX][i],
-				  (double)w->t.inside[RX][i], way);
-	bool known = isfinite(w->t.inside[TX][i]);
+	double in = effect_of_way((double)w->inside[TX][i],
+				  (double)w->inside[RX][i], way);
+	bool known = isfinite(w->inside[TX][i]);
 	size_t tests = tests_of(w, (int)i, 1, way);
 
 	nic.direction = gpu.direction = effect_direction(way);
@@ -403,12 +402,12 @@ static int effect_find_ranks(struct effect_work *w, double z)
 {
 	const struct cluster_rank *ranks = w->run->ranks;
 	struct effect_peers x;
-	int rc = effect_peers_init(&x, w->ranks, w->t.width);
+	int rc = effect_peers_init(&x, w->ranks, w->width);
 
 	if (rc == 0) {
 		for (int k = 0; k < 2; k++) {
-			memcpy(x.samples[k], w->t.of[k],
-			       w->ranks * w->t.width * sizeof(float));
+			memcpy(x.samples[k], w->means[k],
+			       w->ranks * w->width * sizeof(float));
 		}
 		effect_peers_learn(w, &x);
 		effect_table_level_inside(w);
@@ -483,7 +482,6 @@ static int find(struct effect_work *w, size_t family)
 	const double z = effect_deviations(ALPHA / 2 / (double)family);
 	int rc = -1;
 
-	w->t = (struct effect_table){ 0 };
 	w->out = (struct effects){ 0 };
 	if (effect_table_make(w) == 0 && effect_find_nodes(w, z) == 0 &&
 	    effect_find_ranks(w, z) == 0) {
@@ -500,7 +498,7 @@ static int find(struct effect_work *w, size_t family)
 	    w->nodes >= LEAST_NODES) {
 		rc = effect_find_links(w, z);
 	}
-	effect_table_release(&w->t);
+	effect_table_release(w);
 	return rc;
 }
 

@@ -96,25 +96,8 @@ void effects_release(struct effects *e);
 /** As sender, as receiver, or the mean of both. */
 enum { TX, RX, BOTH, WAYS };
 
-/** Values of each rank, as sender and as receiver, with each partner node:
- *  means of logarithms, above 0 = better; NAN without any. */
-struct effect_table {
-	size_t width;		/* partner nodes; of a sample partners, another
-				 * one in a column for each rank */
-	float *of[2];		/* ranks x width */
-	float *inside[2];	/* with the other GPUs of its node, a rank */
-	uint32_t *count[2];	/* tests with other nodes, a rank */
-	double far[2];		/* usual difference between leaf switches and
-				 * on one; 0: not known */
-	bool crossed;		/* rails were tested with each other: else one
-				 * test is all that two ranks have, so that a
-				 * bad partner counts for more */
-};
-
 /** Rates that ports have; more are compared as one. */
 #define EFFECT_SPEEDS 8
-
-
 
 /** State of the search for effects. */
 struct effect_work {
@@ -128,7 +111,19 @@ struct effect_work {
 						 * known */
 	double speed_usual[EFFECT_SPEEDS][PATH_CLASSES];
 	size_t n_speeds;
-	struct effect_table t;
+	/* The table: values of each rank, as sender and as receiver, with each
+	 * partner node: means of logarithms, above 0 = better; NAN without
+	 * any. */
+	size_t width;		/* partner nodes; of a sample partners, another
+				 * one in a column for each rank */
+	float *means[2];	/* ranks x width */
+	float *inside[2];	/* with the other GPUs of its node, a rank */
+	uint32_t *tests[2];	/* with other nodes, a rank */
+	double far[2];		/* usual difference between leaf switches and
+				 * on one; 0: not known */
+	bool crossed;		/* rails were tested with each other: else one
+				 * test is all that two ranks have, so that a
+				 * bad partner counts for more */
 	size_t nodes, ranks;
 	double *room;		/* for two values of each rank and one of each
 				 * node */
@@ -140,11 +135,12 @@ struct effect_work {
 	struct effects out;
 };
 
-/** Fills the empty w->t from the cells of w->run that count, each relative to
- *  its class and index.  Returns 0, or -1 when memory runs out.
+/** Fills the empty table of @w from the cells of w->run that count, each
+ *  relative to its class and index.  Returns 0, or -1 when memory runs out.
  *  effect_table_release() frees in both cases. */
 int effect_table_make(struct effect_work *w);
-void effect_table_release(struct effect_table *t);
+/** Frees and empties the table. */
+void effect_table_release(struct effect_work *w);
 /** Subtracts from the values inside nodes the median of each node, then that of
  *  each GPU index. */
 void effect_table_level_inside(const struct effect_work *w);

@@ -61,8 +61,8 @@ struct memlock_chain {
 	bool spared;		/* no job runs in the shell here */
 };
 
-/** Answers @c, which has no answer yet.  Pure.  A login shell and, inside a job,
- *  slurmd count only as causes. */
+/** Answers @c, which has no answer yet.  Pure.  A login shell and, inside a
+ *  job, slurmd count only as causes. */
 void chain_judge(struct memlock_chain *c);
 
 /* ---- memlock verdict ----------------------------------------------------- */

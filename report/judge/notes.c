@@ -55,9 +55,21 @@ bool account_is_open(const struct run *run, const uint8_t *explained, size_t at)
 	       !(bits & (EXPLAINED | NAMED | SPARED | BY_CHANCE | BUILT_SO));
 }
 
-/** Returns true if a finding of @v has the cell at @at. */
-static bool is_found(const struct run *run, const struct verdict *v, size_t at)
+/** Returns the rule that forgives the bad cell at @at; RULES: none. */
+static int rule_of(const struct run *run, const struct verdict *v,
+		   const uint8_t *explained, size_t at)
 {
+	int rule = 0;
+
+	if (!(explained[at] & (EXPLAINED | NAMED | SPARED))) {
+		while (rule < RULES && !(explained[at] & rules[rule].bit)) {
+			rule++;
+		}
+		return rule;
+	}
+	if (v->accepted.n == 0) {
+		return RULES;
+	}
 	verdict_foreach(v, f) {
 		bool is = part_touches_at(run, &f->part, at);
 
@@ -65,26 +77,10 @@ static bool is_found(const struct run *run, const struct verdict *v, size_t at)
 			is = part_touches_at(run, &f->or_parts[i], at);
 		}
 		if (is && f->explained > 0) {
-			return true;
+			return RULES;	/* a finding of this run has it */
 		}
 	}
-	return false;
-}
-
-/** Returns the rule that forgives the bad cell at @at; RULES: none. */
-static int rule_of(const struct run *run, const struct verdict *v,
-		   const uint8_t *explained, size_t at)
-{
-	int rule = 0;
-
-	if (explained[at] & (EXPLAINED | NAMED | SPARED)) {
-		return v->accepted.n > 0 && !is_found(run, v, at) ?
-			       RULE_ACCEPTED : RULES;
-	}
-	while (rule < RULES && !(explained[at] & rules[rule].bit)) {
-		rule++;
-	}
-	return rule;
+	return RULE_ACCEPTED;
 }
 
 /** Adds a note of @kind on @tests tests: what stands in the heading, what they

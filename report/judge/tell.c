@@ -460,14 +460,6 @@ static unsigned takes(const char *probe)
 	return collective_parse(probe) < COLLECTIVES ? SPEC_CMD_COLLECTIVE : 0;
 }
 
-static bool is_among(const char *const *list, const char *name)
-{
-	while (list && *list && strcmp(*list, name) != 0) {
-		list++;
-	}
-	return list && *list;
-}
-
 /** Append the run's own options that @probe takes, but those of @without; only
  *  those of @only unless it is NULL. */
 static void add_options(const struct run *run, const char *probe,
@@ -484,7 +476,7 @@ static void add_options(const struct run *run, const char *probe,
 
 		o = spec_find(key);
 		name = o ? o->name : key;	/* may be an earlier name */
-		if (f.whole.given && is_among(of_a_step, name)) {
+		if (f.whole.given && str_index(of_a_step, name) >= 0) {
 			/* as the user chose it */
 			value = spec_json_get(f.whole.options, o);
 		}
@@ -499,8 +491,9 @@ static void add_options(const struct run *run, const char *probe,
 
 		if ((run->foreign && !(o && o->harmless)) || !value || seen ||
 		    (o && takes(probe) && !(o->commands & takes(probe))) ||
-		    is_among(of_this_run, name) || is_among(without, name) ||
-		    (only && !is_among(only, name))) {
+		    str_index(of_this_run, name) >= 0 ||
+		    (without && str_index(without, name) >= 0) ||
+		    (only && str_index(only, name) < 0)) {
 			continue;
 		}
 		str_add(out, " --");
