@@ -2,80 +2,23 @@
 /* Findings about the NVLink fabric of a node, by NVML's facts. */
 #include "report/judge/findings.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/spec/spec.h"
 #include "report/judge/pairs.h"
 
-struct fabric_gpu {
-	const struct fact_row *state, *health;	/* NULL: not reported */
-	const struct fact_row *nvls;	/* why NCCL does not use it; or NULL */
-	const char *cluster, *clique;
-};
-
-struct fabric_node {
-	struct fabric_gpu gpus[SPEC_MAX_GPUS];
-	const struct fact_row *manager, *version, *nvlsm, *umad, *caps;
-	const char *driver;	/* NULL: not reported */
-	bool switched;		/* there are NVSwitches */
-	int n_states;		/* GPUs that report a state */
-};
-
-static void take_of_gpu(const struct fact_row *f, struct fabric_node *n)
+/** The fact @name of GPU @gpu of node @at, or with -1 of the node; NULL: it is
+ *  not reported. */
+static const struct fact_row *fact_of(const struct run *run, int at, int gpu,
+				      const char *name)
 {
-	int gpu = run_number_in(f->scope, "gpu");
-	struct fabric_gpu *g;
+	char scope[16] = "node";
 
-	if (gpu < 0 || gpu >= SPEC_MAX_GPUS) {
-		return;
+	if (gpu >= 0) {
+		snprintf(scope, sizeof(scope), "gpu%d", gpu);
 	}
-	g = &n->gpus[gpu];
-	if (strcmp(f->fact, "fabric_state") == 0) {
-		n->n_states += !g->state;
-		g->state = f;
-		n->switched |= strcmp(f->value, "completed") == 0;
-	} else if (strcmp(f->fact, "fabric_health") == 0) {
-		g->health = f;
-	} else if (strcmp(f->fact, "fabric_cluster") == 0) {
-		g->cluster = f->value;
-		n->switched = true;
-	} else if (strcmp(f->fact, "fabric_clique") == 0) {
-		g->clique = f->value;
-	} else if (strcmp(f->fact, "nvls_why") == 0) {
-		g->nvls = f;
-	} else if (strcmp(f->fact, "nvswitch") == 0) {
-		n->switched = true;
-	}
-}
-
-static void take_of_node(const struct fact_row *f, struct fabric_node *n)
-{
-	const struct {
-		const char *fact;
-		const struct fact_row **to;
-	} places[] = {
-		{ "fabric_manager", &n->manager },
-		{ "fabric_manager_version", &n->version },
-		{ "nvlsm", &n->nvlsm }, { "ib_umad", &n->umad },
-		{ "nvidia_caps", &n->caps },
-	};
-
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		if (strcmp(f->fact, places[i].fact) == 0) {
-			*places[i].to = f;
-		}
-	}
-	if (strcmp(f->fact, "driver_loaded") == 0) {
-		n->driver = f->value;
-	} else if (strcmp(f->fact, "nvswitches") == 0) {
-		n->switched = true;
-	}
-}
-
-static bool is_ready(const struct fabric_gpu *g)
-{
-	return !g->state || strcmp(g->state->value, "completed") == 0;
+	return run_find_fact(run, run->nodes[at].name, scope, name);
 }
 
 static struct finding *add(const struct run *run, struct part p,
@@ -100,20 +43,22 @@ static void add_evidence(const struct fact_row *fact, struct finding *f)
  *  follows @says: about the node if those are all that report, else about each.
  *  Returns the last finding; NULL: none. */
 static struct finding *add_gpus(const struct run *run, int at,
-				const struct fabric_node *n, const char *code,
-				bool fail, const char *says,
+				const char *code, bool fail, const char *says,
 				const char *const of[SPEC_MAX_GPUS],
 				struct verdict *v)
 {
 	const char *name = run->nodes[at].name, *first = NULL;
 	struct finding *f = NULL;
-	int some = 0;
+	int some = 0, report = 0;
 	bool all;
 
 	for (int g = 0; g < SPEC_MAX_GPUS; g++) {
 		some += of[g] != NULL;
 	}
-	all = some > 1 && some == n->n_states;
+	for (int g = 0; some > 1 && g < SPEC_MAX_GPUS; g++) {
+		report += fact_of(run, at, g, "fabric_state") != NULL;
+	}
+	all = some > 1 && some == report;
 	for (int g = 0; some > 0 && g < SPEC_MAX_GPUS; g++) {
 		if (!of[g]) {
 			continue;
@@ -130,8 +75,8 @@ static struct finding *add_gpus(const struct run *run, int at,
 			finding_say(f, "GPU %d of %s: %s: %s", g, name, says,
 				    of[g]);
 		}
-		add_evidence(n->gpus[g].state, f);
-		add_evidence(n->gpus[g].health, f);
+		add_evidence(fact_of(run, at, g, "fabric_state"), f);
+		add_evidence(fact_of(run, at, g, "fabric_health"), f);
 	}
 	return f;
 }
@@ -160,14 +105,13 @@ static const struct {
 	  .says = "its NVLink fabric recovers from an access timeout" },
 };
 
-/** Returns the field @word of NVML's health mask of @g, a list "A+B:VALUE", or
- *  its value; NULL if it is not true. */
-static const char *has_fault(const struct fabric_gpu *g, const char *word)
+/** Returns the field @word of the health mask @health, a list "A+B:VALUE", or
+ *  its value; NULL if it is not true, or there is no mask. */
+static const char *has_fault(const char *health, const char *word)
 {
-	const char *at = is_ready(g) && g->health ? g->health->value : NULL;
 	size_t n = strlen(word);
 
-	for (; at; at = strchr(at, '+')) {
+	for (const char *at = health; at; at = strchr(at, '+')) {
 		at += *at == '+';
 		if (strncmp(at, word, n) == 0 && strchr(":+", at[n])) {
 			return at[n] == ':' ? at + n + 1 : word;
@@ -178,38 +122,41 @@ static const char *has_fault(const struct fabric_gpu *g, const char *word)
 
 /* ---- services ------------------------------------------------------------ */
 
+/** Services that the fabric needs, and the value that each should have. */
+static const struct {
+	const char *fact, *right;	/* NULL: the version of the driver */
+	const char *code, *says;
+} services[] = {
+	{ .fact = "fabric_manager", .right = "running",
+	  .code = "fabricmanager_down",
+	  .says = "there are NVSwitches, but the fabric manager does not "
+		  "run" },
+	{ .fact = "fabric_manager_version", .code = "fabricmanager_version",
+	  .says = "the versions of the fabric manager and of the loaded driver "
+		  "differ" },
+	{ .fact = "nvlsm", .right = "running", .code = "nvlsm_down",
+	  .says = "the NVLink subnet manager (nvlsm) is installed, but does "
+		  "not run" },
+	{ .fact = "ib_umad", .right = "yes", .code = "ib_umad_missing",
+	  .says = "the kernel module ib_umad, which nvlsm needs, is not "
+		  "loaded" },
+};
+
 /** Add the services that are wrong: as evidence to @because, a finding about
  *  the fabric, else each as a warning. */
 static void judge_services(const struct run *run, int at,
-			   const struct fabric_node *n, struct finding *because,
-			   struct verdict *v)
+			   struct finding *because, struct verdict *v)
 {
-	const struct {
-		const struct fact_row *fact;
-		bool wrong;
-		const char *code, *says;
-	} services[] = {
-		{ n->manager, n->manager &&
-			      strcmp(n->manager->value, "running") != 0,
-		  "fabricmanager_down", "there are NVSwitches, but the fabric "
-					"manager does not run" },
-		{ n->version, n->version && n->driver &&
-			      strcmp(n->version->value, n->driver) != 0,
-		  "fabricmanager_version",
-		  "the versions of the fabric manager and of the loaded driver "
-		  "differ" },
-		{ n->nvlsm, n->nvlsm && strcmp(n->nvlsm->value, "running") != 0,
-		  "nvlsm_down", "the NVLink subnet manager (nvlsm) is "
-				"installed, but does not run" },
-		{ n->umad, n->umad && strcmp(n->umad->value, "yes") != 0,
-		  "ib_umad_missing", "the kernel module ib_umad, which nvlsm "
-				     "needs, is not loaded" },
-	};
+	const struct fact_row *driver = fact_of(run, at, -1, "driver_loaded");
 
 	for (size_t i = 0; i < sizeof(services) / sizeof(*services); i++) {
+		const struct fact_row *fact = fact_of(run, at, -1,
+						      services[i].fact);
+		const char *right = services[i].right ? services[i].right :
+				    driver ? driver->value : NULL;
 		struct finding *f = because;
 
-		if (!services[i].wrong) {
+		if (!fact || !right || strcmp(fact->value, right) == 0) {
 			continue;
 		}
 		if (f) {
@@ -220,108 +167,108 @@ static void judge_services(const struct run *run, int at,
 			finding_say(f, "%s: %s", run->nodes[at].name,
 				    services[i].says);
 		}
-		if (services[i].fact == n->version) {
-			finding_more(f, ": %s and %s", n->version->value,
-				     n->driver);
+		if (!services[i].right) {
+			finding_more(f, ": %s and %s", fact->value, right);
 		}
-		add_evidence(services[i].fact, f);
+		add_evidence(fact, f);
 	}
 }
 
 /* ---- a node -------------------------------------------------------------- */
 
 /** GPUs of one node in different cliques cannot reach each other by NVLink. */
-static void judge_cliques(const struct run *run, int at,
-			  const struct fabric_node *n, struct verdict *v)
+static void judge_cliques(const struct run *run, int at, struct verdict *v)
 {
-	const struct fabric_gpu *first = NULL;
+	const struct fact_row *cluster, *clique, *in = NULL, *of = NULL;
+	int first = -1;
 	struct finding *f;
 
 	for (int g = 0; g < SPEC_MAX_GPUS; g++) {
-		const struct fabric_gpu *x = &n->gpus[g];
-
-		if (!x->cluster || !x->clique) {
+		cluster = fact_of(run, at, g, "fabric_cluster");
+		clique = fact_of(run, at, g, "fabric_clique");
+		if (!cluster || !clique) {
 			continue;
 		}
-		first = first ? first : x;
-		if (strcmp(x->cluster, first->cluster) == 0 &&
-		    strcmp(x->clique, first->clique) == 0) {
+		if (first < 0) {
+			first = g;
+			in = cluster;
+			of = clique;
+		}
+		if (strcmp(cluster->value, in->value) == 0 &&
+		    strcmp(clique->value, of->value) == 0) {
 			continue;
 		}
 		f = add(run, part_at(PART_NODE, at, -1), "fabric_cliques",
 			false, v);
 		finding_say(f, "%s: its GPUs are in different cliques of the "
 			    "NVLink fabric: GPU %d in clique %s, GPU %d in "
-			    "clique %s%s", run->nodes[at].name,
-			    (int)(first - n->gpus), first->clique, g, x->clique,
-			    strcmp(x->cluster, first->cluster) == 0 ? "" :
+			    "clique %s%s", run->nodes[at].name, first,
+			    of->value, g, clique->value,
+			    strcmp(cluster->value, in->value) == 0 ? "" :
 			    " of another cluster");
 		return;
 	}
 }
 
-static void judge_node(const struct run *run, int at,
-		       const struct fabric_node *n, struct verdict *v)
+static void judge_node(const struct run *run, int at, struct verdict *v)
 {
-	const char *unready[SPEC_MAX_GPUS] = { NULL };
+	/* values of each GPU; NULL: it has none */
+	const char *unready[SPEC_MAX_GPUS], *health[SPEC_MAX_GPUS];
 	/* NCCL's own words; GPUs with a fabric are those that have NVLS */
-	const char *without_nvls[SPEC_MAX_GPUS] = { NULL };
+	const char *without_nvls[SPEC_MAX_GPUS];
+	const struct fact_row *caps = fact_of(run, at, -1, "nvidia_caps");
+	bool switched = fact_of(run, at, -1, "nvswitches");
 	struct finding *f = NULL;
 
 	for (int g = 0; g < SPEC_MAX_GPUS; g++) {
-		const struct fabric_gpu *x = &n->gpus[g];
+		const struct fact_row *state =
+			fact_of(run, at, g, "fabric_state");
+		const struct fact_row *sick =
+			fact_of(run, at, g, "fabric_health");
+		const struct fact_row *nvls = fact_of(run, at, g, "nvls_why");
+		bool ready = !state || strcmp(state->value, "completed") == 0;
 
-		unready[g] = is_ready(x) ? NULL : x->state->value;
-		without_nvls[g] = x->state && x->nvls ? x->nvls->value : NULL;
+		unready[g] = ready ? NULL : state->value;
+		health[g] = ready && sick ? sick->value : NULL;
+		without_nvls[g] = state && nvls ? nvls->value : NULL;
+		switched |= (state && ready) ||
+			    fact_of(run, at, g, "fabric_cluster") ||
+			    fact_of(run, at, g, "nvswitch");
 	}
-	if (n->switched) {
-		f = add_gpus(run, at, n, "fabric_not_ready", true,
+	if (switched) {
+		f = add_gpus(run, at, "fabric_not_ready", true,
 			     "the NVLink fabric is not ready", unready, v);
 	}
-	judge_services(run, at, n, f, v);
+	judge_services(run, at, f, v);
 	/* NCCL may use multicast objects but cannot: it falls back from NVLS */
-	f = f || !n->switched ? NULL :
-		add_gpus(run, at, n, "nvls_missing", false,
+	f = f || !switched ? NULL :
+		add_gpus(run, at, "nvls_missing", false,
 			 "NCCL cannot use NVLS", without_nvls, v);
-	if (f && n->caps && strcmp(n->caps->value, "no") == 0) {
+	if (f && caps && strcmp(caps->value, "no") == 0) {
 		finding_more(f, "; /dev/nvidia-caps is missing here, as in some "
 			     "containers");
-		add_evidence(n->caps, f);
+		add_evidence(caps, f);
 	}
 	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
 		const char *with[SPEC_MAX_GPUS];
 
 		for (int g = 0; g < SPEC_MAX_GPUS; g++) {
-			with[g] = has_fault(&n->gpus[g], faults[i].word);
+			with[g] = has_fault(health[g], faults[i].word);
 		}
-		add_gpus(run, at, n, "fabric_degraded", faults[i].fail,
+		add_gpus(run, at, "fabric_degraded", faults[i].fail,
 			 faults[i].says, with, v);
 	}
-	judge_cliques(run, at, n, v);
+	judge_cliques(run, at, v);
 }
 
 void fabric_findings(const struct run *run, struct verdict *v)
 {
 	static const char *const probes[] = { "info", "gpu", NODE_PROBE, NULL };
-	struct fabric_node *nodes;
-	int at = -1;
 
-	if (str_index(probes, run->probe) < 0 &&
-	    !spec_transport_is(run->transport, XPORT_GPU)) {
-		return;
-	}
-	nodes = calloc((size_t)run->n_nodes + 1, sizeof(*nodes));
-	v->failed |= !nodes;
-	run_foreach_fact(run, f) {
-		at = nodes ? run_find_node(run, f->node, at) : -1;
-		if (at >= 0 && strcmp(f->scope, "node") == 0) {
-			take_of_node(f, &nodes[at]);
-		} else if (at >= 0) {
-			take_of_gpu(f, &nodes[at]);
+	if (str_index(probes, run->probe) >= 0 ||
+	    spec_transport_is(run->transport, XPORT_GPU)) {
+		for (int i = 0; i < run->n_nodes; i++) {
+			judge_node(run, i, v);
 		}
 	}
-	for (int i = 0; nodes && i < run->n_nodes; i++) {
-		judge_node(run, i, &nodes[i], v);
-	}
-	free(nodes);
 }
