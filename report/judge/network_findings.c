@@ -45,20 +45,12 @@ struct node_net {
 	const char *pfc;	/* priorities that it protects */
 };
 
-/** A path as its two ends see it: "NET/IB/GDRDMA>NET/IB" or one for both. */
-struct way_ends {
-	char src[64], dst[64];
-	bool one_end;		/* GPUDirect RDMA at only one of them */
-};
-
-/** Networks of the nodes of a run, and the ways of its bytes. */
+/** Networks of the nodes of a run. */
 struct nets {
 	const struct run *run;
 	struct node_net *nodes;
 	enum link *near;	/* of ranks to a NIC below one PCIe switch with
 				 * their GPU, of a model that can */
-	struct way_ends *ways;	/* of run->paths: there are few */
-	bool both;		/* ways out and back are compared */
 };
 
 /** Settings of users that decide, and which of their values do not. */
@@ -319,14 +311,12 @@ static int only_one(const size_t *counts, int n, size_t all)
 }
 
 /** Adds a finding, without code and text, about the set-up of the place that
- *  all cells with @is have in common: one GPU, else one node, else all.  Its
+ *  all cells @is marks have in common: one GPU, else one node, else all.  Its
  *  example is the first of them, and all of them are explained.  NULL: there
  *  are none. */
-static struct finding *odd_find(const struct nets *x,
-				bool (*is)(const struct nets *x, size_t at),
+static struct finding *odd_find(const struct run *run, const bool *is,
 				struct verdict *v)
 {
-	const struct run *run = x->run;
 	size_t *at_rank = calloc((size_t)(run->n_ranks + run->n_nodes) + 1,
 				 sizeof(*at_rank));
 	size_t *at_node = at_rank ? at_rank + run->n_ranks : NULL;
@@ -339,7 +329,7 @@ static struct finding *odd_find(const struct nets *x,
 		int s = run_src(run, at), d = run_dst(run, at);
 		int from = run->ranks[s].node, to = run->ranks[d].node;
 
-		if (is(x, at)) {
+		if (is[at]) {
 			first = n++ == 0 ? at : first;
 			at_rank[s]++;
 			at_rank[d]++;
@@ -373,34 +363,20 @@ static void drop_relay(char *way)
 	}
 }
 
-static void way_of(const char *path, struct way_ends *w)
+/** Writes the path @path as its two ends see it: "NET/IB/GDRDMA>NET/IB", or one
+ *  for both. */
+static void way_of(const char *path, char ends[2][64])
 {
 	const char *other = strchr(path, '>');
 
-	STR_COPY(w->src, path);
+	STR_COPY(ends[0], path);
 	if (other) {
-		w->src[other - path] = '\0';
+		ends[0][other - path] = '\0';
 		other++;
 	}
-	STR_COPY(w->dst, other ? other : path);
-	drop_relay(w->src);
-	drop_relay(w->dst);
-	w->one_end = !strstr(w->src, "/GDRDMA") != !strstr(w->dst, "/GDRDMA");
-}
-
-/** Returns true if the path of the cell at @at has the asymmetry; false if it
- *  is not known. */
-static bool is_odd(const struct nets *w, size_t at)
-{
-	uint16_t out = w->run->cell_way[at];
-	uint16_t back = out ? w->run->cell_way[run_back(w->run, at)] : 0;
-	const struct way_ends *x = &w->ways[out], *y = &w->ways[back];
-
-	if (!w->both) {
-		return out && x->one_end;
-	}
-	return out && back && (strcmp(x->src, y->dst) != 0 ||
-			       strcmp(x->dst, y->src) != 0);
+	STR_COPY(ends[1], other ? other : path);
+	drop_relay(ends[0]);
+	drop_relay(ends[1]);
 }
 
 /** Add that NCCL used another NIC than each worker was given, or replaced a
@@ -442,21 +418,35 @@ void config_findings(const struct run *run, struct verdict *v)
 		{ .code = "path_differs",
 		  .says = "take a different path than the reverse direction" },
 	};
-	struct nets w = { .run = run,
-			  .ways = calloc(run->n_paths + 1, sizeof(*w.ways)) };
+	/* of run->paths: there are few */
+	char (*ways)[2][64] = calloc(run->n_paths + 1, sizeof(*ways));
+	bool *one_end = calloc(run->n_paths + 1, sizeof(*one_end));
+	bool *odd = calloc(run_n_cells(run) + 1, sizeof(*odd));
+	const bool whole = ways && one_end && odd;
 
 	other_nics(run, v);
-	v->failed |= !w.ways;
-	for (size_t i = 0; w.ways && i < run->n_paths; i++) {
-		way_of(run->paths[i], &w.ways[i]);
+	v->failed |= !whole;
+	for (size_t i = 0; whole && i < run->n_paths; i++) {
+		way_of(run->paths[i], ways[i]);
+		one_end[i] = !strstr(ways[i][0], "/GDRDMA") !=
+			     !strstr(ways[i][1], "/GDRDMA");
 	}
-	for (size_t k = 0; w.ways && k < sizeof(kinds) / sizeof(*kinds); k++) {
+	for (size_t k = 0; whole && k < sizeof(kinds) / sizeof(*kinds); k++) {
 		char example[512], name[PART_NAME_SIZE];
 		struct finding *f;
 		size_t at;
 
-		w.both = k > 0;	/* not of GPUDirect at one end */
-		f = odd_find(&w, is_odd, v);
+		/* a path that is not known is number 0 */
+		run_foreach_cell(run, i) {
+			size_t out = run->cell_way[i];
+			size_t back = out ? run->cell_way[run_back(run, i)] : 0;
+
+			odd[i] = k == 0 ? out && one_end[out] :
+				 out && back &&
+				 (strcmp(ways[out][0], ways[back][1]) != 0 ||
+				  strcmp(ways[out][1], ways[back][0]) != 0);
+		}
+		f = odd_find(run, odd, v);
 		if (!f) {
 			continue;
 		}
@@ -475,7 +465,9 @@ void config_findings(const struct run *run, struct verdict *v)
 			    f->explained, f->cells, kinds[k].says, example);
 		finding_add_evidence(f, "%s", example);
 	}
-	free(w.ways);
+	free(ways);
+	free(one_end);
+	free(odd);
 }
 
 /* ---- network findings ---------------------------------------------------- */
@@ -518,20 +510,15 @@ static int count_bounces(const struct nets *x, size_t at)
 {
 	const struct run *r = x->run;
 	const char *path = r->paths[r->cell_way[at]];
-	struct way_ends w;
+	char ends[2][64];
 
 	/* a million cells: most have another path */
 	if (r->cells[at].path != PATH_INTER || !strstr(path, "NET/IB")) {
 		return 0;
 	}
-	way_of(path, &w);
-	return end_bounces(x, w.src, run_src(r, at)) +
-	       end_bounces(x, w.dst, run_dst(r, at));
-}
-
-static bool is_bounced(const struct nets *x, size_t at)
-{
-	return run_good(x->run->cells[at].class) && count_bounces(x, at) == 2;
+	way_of(path, ends);
+	return end_bounces(x, ends[0], run_src(r, at)) +
+	       end_bounces(x, ends[1], run_dst(r, at));
 }
 
 bool network_bounces(const struct run *run, size_t at)
@@ -667,6 +654,7 @@ void network_findings(const struct run *run, struct verdict *v)
 	struct finding *f;
 	struct nets x;
 	double *bw;		/* of tests over TCP */
+	bool *is;		/* marks of odd_find() */
 	size_t k = 0;
 	char many[64];
 
@@ -674,21 +662,23 @@ void network_findings(const struct run *run, struct verdict *v)
 	if (!run->cells || run_option(run, "local")) {
 		return;
 	}
-	bw = nets_init(run, &x) < 0 ? NULL :
-	     calloc(run_n_cells(run) + 1, sizeof(*bw));
-	if (!bw) {
+	bw = calloc(run_n_cells(run) + 1, sizeof(*bw));
+	is = calloc(run_n_cells(run) + 1, sizeof(*is));
+	if (nets_init(run, &x) < 0 || !bw || !is) {
 		v->failed = true;
+		free(bw);
+		free(is);
 		nets_release(&x);
 		return;
 	}
-	f = odd_find(&x, is_tcp, v);
-	if (f) {
-		run_foreach_cell(run, at) {
-			if (is_tcp(&x, at) &&
-			    isfinite(run->cells[at].bw_GB_s)) {
-				bw[k++] = (double)run->cells[at].bw_GB_s;
-			}
+	run_foreach_cell(run, at) {
+		is[at] = is_tcp(&x, at);
+		if (is[at] && isfinite(run->cells[at].bw_GB_s)) {
+			bw[k++] = (double)run->cells[at].bw_GB_s;
 		}
+	}
+	f = odd_find(run, is, v);
+	if (f) {
 		f->cells = part_tests(run, &between, NULL);
 		snprintf(many, sizeof(many), "%zu of %zu tests", f->explained,
 			 f->cells);
@@ -696,8 +686,11 @@ void network_findings(const struct run *run, struct verdict *v)
 			 &x.nodes[run->ranks[f->dst].node], many,
 			 stats_median(bw, k), f);
 	}
-	free(bw);
-	f = odd_find(&x, is_bounced, v);
+	run_foreach_cell(run, at) {
+		is[at] = run_good(run->cells[at].class) &&
+			 count_bounces(&x, at) == 2;
+	}
+	f = odd_find(run, is, v);
 	if (f) {
 		f->cells = part_tests(run, &between, NULL);
 		set = gdr_set(&x, f->src);
@@ -712,6 +705,8 @@ void network_findings(const struct run *run, struct verdict *v)
 	}
 	find_gids(&x, v);
 	find_lossy(&x, v);
+	free(bw);
+	free(is);
 	nets_release(&x);
 }
 
