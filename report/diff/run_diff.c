@@ -321,30 +321,18 @@ json_t *run_diff_json(const struct run_diff *d, const struct verdict *v)
 /** Ratios for six of them to be above the 87.5th percentile. */
 #define ABOVE_LEAST	48
 
-/** A node of that name that has GPUs; -1. */
-static int node_called(const struct run *run, const char *name)
-{
-	for (int i = 0; i < run->n_nodes; i++) {
-		if (run->nodes[i].gpus > 0 &&
-		    strcmp(run->nodes[i].name, name) == 0) {
-			return i;
-		}
-	}
-	return -1;
-}
-
 /** The same GPU of the same node; where no node is the same, of the n-th. */
 static void match_ranks(struct run_diff *d)
 {
 	d->by_index = true;
 	for (int i = 0; i < d->then->n_nodes && d->by_index; i++) {
 		d->by_index = d->then->nodes[i].gpus == 0 ||
-			      node_called(d->now, d->then->nodes[i].name) < 0;
+			      run_find_gpus(d->now, d->then->nodes[i].name) < 0;
 	}
 	for (int i = 0; i < d->then->n_nodes; i++) {
 		const struct cluster_node *then = &d->then->nodes[i];
-		int k = !d->by_index	     ? node_called(d->now, then->name) :
-			i < d->now->n_nodes ? i : -1;
+		int k = d->by_index ? i < d->now->n_nodes ? i : -1 :
+				      run_find_gpus(d->now, then->name);
 
 		for (int g = 0; g < then->gpus; g++) {
 			d->rank_now[then->first_rank + g] =

@@ -249,7 +249,7 @@ int gpu_bars(const struct run *run, const struct verdict *v,
 			"each bar: the slowest GPU of a node, percent of the "
 			"median of all GPUs" :
 			"each bar: a GPU, percent of the median of all GPUs");
-	for (int i = 0; caption_note(run, i, text, sizeof(text)); i++) {
+	for (int i = 0; caption_note(run, i, false, text, sizeof(text)); i++) {
 		y = pic_caption(p, y, run->drill && i == 0 ? ALARM : INK_SOFT,
 				text);
 	}

@@ -262,7 +262,7 @@ static float pic_captions(const struct pic_layout *l, const struct verdict *v)
 	str_release(&out);
 	y = pic_caption(l->p, y, INK,
 			view_block_text(l->v, text, sizeof(text)));
-	for (int i = 0; caption_note(run, i, text, sizeof(text)); i++) {
+	for (int i = 0; caption_note(run, i, false, text, sizeof(text)); i++) {
 		y = pic_caption(l->p, y,
 				run->drill && i == 0 ? ALARM : INK_SOFT, text);
 	}

@@ -51,14 +51,6 @@ struct accepted_beside {
 
 /* ---- comparability ------------------------------------------------------- */
 
-/** The node of that name that has ranks; -1. */
-static int node_called(const struct run *run, const char *name)
-{
-	int i = run_find_node(run, name, -1);
-
-	return i >= 0 && run->nodes[i].gpus > 0 ? i : -1;
-}
-
 static void add_why(struct str *out, const char *what, const char *was,
 		    const char *is)
 {
@@ -101,7 +93,7 @@ bool accepted_unlike(const struct run *then, const struct run *now,
 	}
 	for (int i = 0; i < now->n_nodes; i++) {
 		const struct cluster_node *n = &now->nodes[i];
-		int k = n->gpus > 0 ? node_called(then, n->name) : -1;
+		int k = n->gpus > 0 ? run_find_gpus(then, n->name) : -1;
 
 		common += k >= 0;
 		if (k >= 0 && then->nodes[k].gpus != n->gpus && why.len == 0) {
@@ -371,7 +363,7 @@ void accepted_compare(const struct run *now, const struct run *then,
 	v->failed |= !b.rank_then || !b.room;
 	for (int r = 0; !v->failed && r < now->n_ranks; r++) {
 		const struct cluster_rank *of = &now->ranks[r];
-		int k = node_called(then, now->nodes[of->node].name);
+		int k = run_find_gpus(then, now->nodes[of->node].name);
 
 		b.rank_then[r] = k >= 0 && of->gpu < then->nodes[k].gpus ?
 			then->nodes[k].first_rank + of->gpu : -1;

@@ -636,10 +636,8 @@ static void note_rails(const struct run *run, struct str *out)
 	}
 }
 
-/** Write note @i from 0; if @line, without the details of those that have
- *  some behind their first ';'. */
-static bool add_note(const struct run *run, int i, bool line, char *buf,
-		     size_t size)
+bool caption_note(const struct run *run, int i, bool line, char *buf,
+		  size_t size)
 {
 	/* in the order in which they matter */
 	static const struct {
@@ -676,16 +674,6 @@ static bool add_note(const struct run *run, int i, bool line, char *buf,
 	snprintf(buf, size, "%s", str_text(&out));
 	str_release(&out);
 	return i < 0;
-}
-
-bool caption_note(const struct run *run, int i, char *buf, size_t size)
-{
-	return add_note(run, i, false, buf, size);
-}
-
-bool caption_note_line(const struct run *run, int i, char *buf, size_t size)
-{
-	return add_note(run, i, true, buf, size);
 }
 
 /* ---- caption ------------------------------------------------------------- */

@@ -63,12 +63,12 @@ bool caption_contrast(const struct run *run, enum path_class path, char *buf,
 const char *caption_transport(const char *transport, const char *probe);
 /**
  * Writes note @i (from 0) that a reader needs before the results into @buf: a
- * drill, an error, no GPUs tested, a model, damaged rows.  Returns false after
- * the last one.
+ * drill, an error, no GPUs tested, a model, damaged rows.  With @line it has
+ * one line if possible: no details, which some have behind their first ';'.
+ * Returns false after the last one.
  */
-bool caption_note(const struct run *run, int i, char *buf, size_t size);
-/** The same in one line where that is possible. */
-bool caption_note_line(const struct run *run, int i, char *buf, size_t size);
+bool caption_note(const struct run *run, int i, bool line, char *buf,
+		  size_t size);
 /** One of these: which GPUs are slower than the others on every node. */
 void note_built_so(const struct run *run, struct str *out);
 

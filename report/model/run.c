@@ -178,6 +178,13 @@ int run_find_node(const struct run *run, const char *name, int last)
 	return -1;
 }
 
+int run_find_gpus(const struct run *run, const char *name)
+{
+	int i = run_find_node(run, name, -1);
+
+	return i >= 0 && run->nodes[i].gpus > 0 ? i : -1;
+}
+
 int run_add_node(struct run *run, const char *name)
 {
 	int at = run_find_node(run, name, run->n_nodes - 1);

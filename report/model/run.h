@@ -238,6 +238,8 @@ void run_drop_contrast(struct run *run);
 /** The node of that name, -1 for none.  Facts come node by node: @last, or -1,
  *  is where to look first. */
 int run_find_node(const struct run *run, const char *name, int last);
+/** The node of that name if it has GPUs; -1. */
+int run_find_gpus(const struct run *run, const char *name);
 /** The same, added to the end where it is new; -1 when memory runs out, or of
  *  "". */
 int run_add_node(struct run *run, const char *name);

@@ -155,7 +155,7 @@ static void add_notes(const struct judged *j, const struct wrap *to)
 			j->kind->note(j, i, text, sizeof(text)); i++) {
 		wrap_line(&w, 0, text);
 	}
-	for (int i = 0; caption_note_line(&j->run, i, text, sizeof(text));
+	for (int i = 0; caption_note(&j->run, i, true, text, sizeof(text));
 	     i++) {
 		add_note(&w, text);
 	}

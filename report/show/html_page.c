@@ -397,7 +397,8 @@ static void add_notes(const struct judged *j, struct str *out)
 	if (caption_partial(&j->run, &j->verdict, text, sizeof(text))) {
 		html_element(out, "p", text);
 	}
-	for (int i = 0; caption_note(&j->run, i, text, sizeof(text)); i++) {
+	for (int i = 0; caption_note(&j->run, i, false, text, sizeof(text));
+	     i++) {
 		html_element(out, j->run.drill && i == 0 ?
 			     "p class=\"drill\"" : "p class=\"note\"", text);
 	}

@@ -166,7 +166,7 @@ static void separate_rails_need_not_talk(void **state)
 	assert_int_equal(verdict.status, VERDICT_PASS);
 	assert_int_equal(verdict.cells[CELL_PASS], 24);
 	assert_int_equal(verdict.cells[CELL_SKIPPED], 0);
-	assert_true(caption_note(&run, 0, note, sizeof(note)));
+	assert_true(caption_note(&run, 0, false, note, sizeof(note)));
 	assert_non_null(strstr(note, "24 paths between segments are not"));
 	assert_non_null(strstr(note, "NCCL_CROSS_NIC=0"));
 	assert_int_equal(term_render(&run, NULL, 80, TERM_ASCII, TERM_MAP,

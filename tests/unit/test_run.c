@@ -401,7 +401,7 @@ static void test_goes(void **state)
 	assert_int_equal(run_cell(&r, 1, 2)->class, CELL_FAIL);
 	assert_int_equal(run_cell(&r, 2, 1)->class, CELL_FAIL);
 	assert_int_equal(r.contrast.outcome[run_at(&r, 2, 1)], OUTCOME_OK);
-	assert_true(caption_note(&r, 0, note, sizeof(note)));
+	assert_true(caption_note(&r, 0, false, note, sizeof(note)));
 	assert_string_equal(note, "resumed 2 times, last 2026-01-03 10:00 "
 			    "UTC: 2 tests failed before and pass now");
 	run_release(&r);
@@ -545,7 +545,7 @@ static bool noted(const struct run *r, const char *text)
 	char note[400] = "";
 
 	for (int i = 0; !strstr(note, text); i++) {
-		if (!caption_note(r, i, note, sizeof(note))) {
+		if (!caption_note(r, i, false, note, sizeof(note))) {
 			return false;
 		}
 	}

@@ -159,7 +159,7 @@ static void a_mixed_site_is_no_warning(void **state)
 	}
 	v = judge(&r);
 	assert_int_equal(v.n, 0);
-	assert_true(caption_note(&r, 0, note, sizeof(note)));
+	assert_true(caption_note(&r, 0, false, note, sizeof(note)));
 	has(note, "different GPU models (H100, A100): ");
 	verdict_release(&v);
 	/* and one is odd among its own */
@@ -383,7 +383,7 @@ static void what_was_not_read_is_not_odd(void **state)
 	r.facts_cut = 1;
 	v = judge(&r);
 	assert_int_equal(v.n, 0);
-	assert_true(caption_note(&r, 0, note, sizeof(note)));
+	assert_true(caption_note(&r, 0, false, note, sizeof(note)));
 	has(note, "5 nodes were not compared");
 	end(&r, &v);
 }
