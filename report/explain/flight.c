@@ -146,16 +146,6 @@ static size_t take_where(struct flight *f, const json_t *entry)
 	return number_of(f, text);
 }
 
-/** The name of an entry's group: ["0", "default_pg"], or one text. */
-static const char *group_of(const json_t *entry)
-{
-	const json_t *name = json_get_array(entry, "process_group", 2, NULL);
-
-	name = name ? json_array_get(name, 0) : NULL;
-	return name ? json_string_value(name) :
-		      json_member(entry, "process_group");
-}
-
 /** Read the operation, "nccl:all_reduce", "nccl:send 0->1" or "nccl:recv
  *  1<-0". */
 static void take_op(struct flight *f, const char *name, struct call *c)
@@ -179,7 +169,11 @@ static void take_op(struct flight *f, const char *name, struct call *c)
 static bool take_call(struct flight *f, const json_t *entry, struct call *c)
 {
 	char op[128] = "", state[24] = "";
-	const char *group = group_of(entry);
+	/* the name of the group: ["0", "default_pg"], or one text */
+	const json_t *name = json_array_get(
+		json_get_array(entry, "process_group", 2, NULL), 0);
+	const char *group = name ? json_string_value(name) :
+				   json_member(entry, "process_group");
 	const json_t *list = json_get_array(entry, "input_sizes", 4096, NULL);
 	bool p2p = false;
 	char *sizes;
@@ -436,13 +430,14 @@ static bool is_like(const struct flight *f, size_t a, size_t b, bool sizes)
 				  str_index(one_size, text_of(f, c->op)) < 0);
 }
 
-/** Return the call that most of @found[0..@n] are like in operation, or also
- *  in size; NONE: there is no majority. */
-static size_t most_of(const struct flight *f, const size_t *found, size_t n,
-		      bool sizes)
+/** Add the ranks whose call, of @found[0..@n], is not like most in operation,
+ *  or with @sizes also in size. */
+static void add_odd(const struct flight *f, const size_t *found, size_t n,
+		    bool sizes, struct stop *s)
 {
 	size_t most = NONE, votes = 0, same = 0, all = 0;
 
+	/* if most are alike, it is they that are left */
 	for (size_t i = 0; i < n; i++) {
 		if (found[i] != NONE) {
 			most = votes == 0 ? found[i] : most;
@@ -454,23 +449,17 @@ static size_t most_of(const struct flight *f, const size_t *found, size_t n,
 	for (size_t i = 0; i < n; i++) {
 		same += found[i] != NONE && is_like(f, found[i], most, sizes);
 	}
-	return same * 2 > all ? most : NONE;
-}
-
-/** Add the ranks whose call, of @found[0..@n], is not like most. */
-static void add_odd(const struct flight *f, const size_t *found, size_t n,
-		    bool sizes, struct stop *s)
-{
-	size_t most = most_of(f, found, n, sizes);
-
-	for (size_t i = 0; i < n && most != NONE; i++) {
+	if (same * 2 <= all) {
+		return;
+	}
+	s->call = most;
+	for (size_t i = 0; i < n; i++) {
 		if (found[i] != NONE && !is_like(f, found[i], most, sizes)) {
 			s->odd = s->odd == NONE ? found[i] : s->odd;
 			add_rank(&s->ranks[sizes ? STOP_SIZES : STOP_OTHER],
 				 member_of(f, f->calls[most].group, i));
 		}
 	}
-	s->call = most != NONE ? most : s->call;
 }
 
 /** Compare the collective @s->call on all ranks of its group. */

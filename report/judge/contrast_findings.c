@@ -99,33 +99,6 @@ static void add_load(const struct run *run, const struct load_kind *k,
 					     other), run->contrast.pass);
 }
 
-/** One kind of path at a time: NVLink is not asked about the network. */
-static void explain_load(const struct run *run, const struct load_kind *k,
-			 enum path_class path, uint8_t *marks,
-			 struct verdict *v)
-{
-	struct causes causes;
-
-	run_foreach_cell(run, at) {
-		double ratio = run->cells[at].path == path ?
-				       run_ratio(run, at) : NAN;
-
-		marks[at] = isnan(ratio) ? MARK_IGNORE :
-			    ratio < CELLS_SLOW_RATIO ? MARK_BAD : MARK_GOOD;
-	}
-	v->failed = attribute(run, marks, &load_need, &causes) < 0 || v->failed;
-	for (size_t i = 0; i < causes.n; i++) {
-		const struct cause *c = &causes.list[i];
-
-		/* lone pairs and scattered cells say nothing about a part */
-		if (c->part.kind != PART_PAIR &&
-		    c->explained * 100 >= c->cells * LOAD_PERCENT) {
-			add_load(run, k, c, path, v);
-		}
-	}
-	causes_release(&causes);
-}
-
 void load_findings(const struct run *run, struct verdict *v)
 {
 	const struct load_kind *k = load_kinds;
@@ -141,8 +114,30 @@ void load_findings(const struct run *run, struct verdict *v)
 	}
 	marks = calloc(run_n_cells(run) + 1, 1);
 	v->failed = v->failed || !marks;
-	for (int path = 0; marks && path < PATH_CLASSES; path++) {
-		explain_load(run, k, (enum path_class)path, marks, v);
+	/* one kind of path at a time: NVLink is not asked about the network */
+	for (enum path_class path = 0; marks && path < PATH_CLASSES; path++) {
+		struct causes causes;
+
+		run_foreach_cell(run, at) {
+			double ratio = run->cells[at].path == path ?
+					       run_ratio(run, at) : NAN;
+
+			marks[at] = isnan(ratio) ? MARK_IGNORE :
+				    ratio < CELLS_SLOW_RATIO ? MARK_BAD :
+							       MARK_GOOD;
+		}
+		v->failed |= attribute(run, marks, &load_need, &causes) < 0;
+		for (size_t i = 0; i < causes.n; i++) {
+			const struct cause *c = &causes.list[i];
+
+			/* lone pairs and scattered cells say nothing about a
+			 * part */
+			if (c->part.kind != PART_PAIR &&
+			    c->explained * 100 >= c->cells * LOAD_PERCENT) {
+				add_load(run, k, c, path, v);
+			}
+		}
+		causes_release(&causes);
 	}
 	free(marks);
 }

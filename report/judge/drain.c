@@ -56,17 +56,6 @@ static enum symptom_drain code_proves(const struct finding *f)
 	return x ? x->drain : DRAIN_BY_TESTS;
 }
 
-/** Return true if @f may drain its node at all: it is a fault of that one node,
- *  not of how the job, its limits or a packet filter are set up. */
-static bool may_drain(const struct finding *f)
-{
-	const struct part *p = &f->part;
-
-	return f->fail && p->node >= 0 && p->peer_node < 0 &&
-	       part_is(p, KINDS_IN_NODE) && !limit_is(f->code) &&
-	       !gone_code(f->code)->set_up && code_proves(f) != DRAIN_NEVER;
-}
-
 /** Collects the bad cells of @f by the node at the other end.  Ranks count node
  *  by node, and so do the cells of one. */
 static void hear(const struct run *run, const struct finding *f,
@@ -203,11 +192,16 @@ static void weigh_one(const struct run *run, const struct verdict *v,
 	struct drain_heard h = { 0 };
 	bool cut = strcmp(f->code, GONE_CUT) == 0;
 	bool silent;
+	/* it is a fault of that one node, not of how the job, its limits or a
+	 * packet filter are set up */
+	bool may = f->fail && f->part.node >= 0 && f->part.peer_node < 0 &&
+		   part_is(&f->part, KINDS_IN_NODE) && !limit_is(f->code) &&
+		   !gone_code(f->code)->set_up && code_proves(f) != DRAIN_NEVER;
 
 	/* That no agent could be started proves nothing about the node: the
 	 * cause may be a key, path or firewall on the launcher's side. */
-	if (!may_drain(f) || (gone_code(f->code)->unstarted &&
-			      strcmp(f->code, "agent_missing") != 0)) {
+	if (!may || (gone_code(f->code)->unstarted &&
+		     strcmp(f->code, "agent_missing") != 0)) {
 		f->drain = false;
 		return;
 	}
