@@ -155,39 +155,6 @@ static size_t changes_of(const struct accepted_beside *b, unsigned path)
 
 /* ---- a part -------------------------------------------------------------- */
 
-/** Medians over the cells of a part, or over the other cells of its kind. */
-struct level {
-	double change, value;	/* logarithms */
-	size_t n, all;		/* good both times, and now */
-};
-
-static struct level level_of(const struct accepted_beside *b,
-			     const struct part *p, bool of, unsigned paths,
-			     bool latency)
-{
-	double *value = b->room + run_n_cells(b->now);
-	struct level l = { 0 };
-
-	run_foreach_cell(b->now, at) {
-		const struct cell *c = &b->now->cells[at];
-		double change;
-
-		if (!(paths >> c->path & 1) ||
-		    isnan(value_of(c, latency)) ||
-		    part_touches_at(b->now, p, at) != of) {
-			continue;
-		}
-		change = change_at(b, at, latency);
-		value[l.all++] = value_of(c, latency);
-		if (isfinite(change)) {
-			b->room[l.n++] = change;
-		}
-	}
-	l.change = median_of(b->room, l.n);
-	l.value = median_of(value, l.all);
-	return l;
-}
-
 /** Returns true if the slow tests of @f were as slow in the accepted run.
  *  Tests that another finding explains do not count. */
 static bool were_slow(const struct accepted_beside *b, const struct verdict *v,
@@ -219,24 +186,43 @@ static bool was_so(const struct accepted_beside *b, const struct verdict *v,
 		   const struct finding *f, const struct accepted_kind *k)
 {
 	const struct part *p = &f->part;
+	const size_t cells = run_n_cells(b->now);
+	/* logarithms of the cells of the part, from the front of the room, and
+	 * of the other cells of their classes, from its end */
+	double *change = b->room, *value = b->room + cells, changed, line;
+	size_t n[2] = { 0 }, all[2] = { 0 };	/* good both times, and now */
 	unsigned paths = 0;	/* the classes of its cells, as bits */
-	struct level own, others;
-	double line;
 
 	part_foreach_cell(b->now, p, at) {
 		const struct cell *c = &b->now->cells[at];
 
 		paths |= run_good(c->class) ? 1U << c->path : 0;
 	}
-	own = level_of(b, p, true, paths, k->latency);
-	others = level_of(b, p, false, paths, k->latency);
-	line = fmin(k->one / sqrt((double)own.n),
-		    (others.value - own.value) / 2);
+	run_foreach_cell(b->now, at) {
+		const struct cell *c = &b->now->cells[at];
+		double is = value_of(c, k->latency), by;
+		bool other;
+
+		if (!(paths >> c->path & 1) || isnan(is)) {
+			continue;
+		}
+		other = !part_touches_at(b->now, p, at);
+		by = change_at(b, at, k->latency);
+		value[other ? cells - ++all[1] : all[0]++] = is;
+		if (isfinite(by)) {
+			change[other ? cells - ++n[1] : n[0]++] = by;
+		}
+	}
+	changed = median_of(change, n[0]) -
+		  median_of(change + cells - n[1], n[1]);
+	line = fmin(k->one / sqrt((double)n[0]),
+		    (median_of(value + cells - all[1], all[1]) -
+		     median_of(value, all[0])) / 2);
 
 	/* a part that all cells touch has no others to compare with */
-	line = others.all ? line : k->one;
-	return own.n > 0 && 2 * own.n >= own.all &&
-	       own.change - others.change >= -fmax(line, k->least) &&
+	line = all[1] ? line : k->one;
+	return n[0] > 0 && 2 * n[0] >= all[0] &&
+	       changed >= -fmax(line, k->least) &&
 	       (k->latency || were_slow(b, v, f));
 }
 
