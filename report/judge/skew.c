@@ -49,7 +49,7 @@ struct skew_said {
 struct skew_view {
 	bool heard;		/* it said what it is, and no other one is its
 				 * machine */
-	const char *host, *boot;	/* NULL: not said */
+	const char *host, *boot;	/* "": not said */
 	struct str text;	/* its values of one fact */
 	bool seen;		/* it has one of those */
 	int first;		/* node with the same; -1: not seen */
@@ -337,63 +337,23 @@ void skew_findings(const struct run *run, struct verdict *v)
 
 /* ---- values by node ------------------------------------------------------ */
 
-static const char *machine_fact(const struct fact_row *f, const char *fact)
+/** Returns the fact @name of node @i; "": none. */
+static const char *of_node(const struct run *run, int i, const char *name)
 {
-	return strcmp(f->scope, "node") == 0 && strcmp(f->fact, fact) == 0 ?
-		       f->value :
-		       NULL;
+	const struct fact_row *f = run_find_fact(run, run->nodes[i].name,
+						 "node", name);
+
+	return f ? f->value : "";
 }
 
-/** Returns a view of each node with its machine, host and boot ID.  If the
- *  facts were cut, the last node counts as not heard, since more of its facts
- *  may be missing.  NULL without memory; the caller frees. */
-static struct skew_view *hear_nodes(const struct run *run)
+/** Returns true if node @i said what it is.  If the facts were cut, the last
+ *  node counts as not heard, since more of its facts may be missing. */
+static bool is_heard(const struct run *run, int i)
 {
-	struct skew_view *nodes =
-		calloc((size_t)run->n_nodes + 1, sizeof(*nodes));
-	int node = -1;
-
-	for (size_t i = 0; nodes && i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
-		const char *host = machine_fact(f, "host");
-		const char *boot = machine_fact(f, "boot_id");
-
-		node = run_find_node(run, f->node, node);
-		if (node >= 0) {
-			nodes[node].heard |= host || machine_fact(f, "kernel");
-			nodes[node].host = host ? host : nodes[node].host;
-			nodes[node].boot = boot ? boot : nodes[node].boot;
-		}
-	}
-	if (nodes && run->facts_cut > 0 && node >= 0) {
-		nodes[node].heard = false;
-	}
-	return nodes;
-}
-
-/** Returns the fact @name of the part that fact @i is about; NULL: none.
- *  Searches outward from @i within the facts of the node, which are
- *  contiguous. */
-static const char *beside(const struct run *run, size_t i, const char *name)
-{
-	const struct fact_row *of = &run->facts[i];
-	bool on[2] = { true, true };	/* back, ahead */
-
-	for (size_t k = 0; on[0] || on[1]; k++) {
-		for (int ahead = 0; ahead < 2; ahead++) {
-			size_t at = ahead ? i + k : i - k; /* or wraps around */
-			const struct fact_row *f = &run->facts[
-				at < run->n_facts ? at : i];
-
-			on[ahead] = on[ahead] && at < run->n_facts &&
-				    strcmp(f->node, of->node) == 0;
-			if (on[ahead] && strcmp(f->fact, name) == 0 &&
-			    strcmp(f->scope, of->scope) == 0) {
-				return f->value;
-			}
-		}
-	}
-	return NULL;
+	return (of_node(run, i, "host")[0] || of_node(run, i, "kernel")[0]) &&
+	       (run->facts_cut == 0 ||
+		strcmp(run->facts[run->n_facts - 1].node,
+		       run->nodes[i].name) != 0);
 }
 
 static int hear(struct skew_work *w)
@@ -407,21 +367,21 @@ static int hear(struct skew_work *w)
 		const char *state;
 		struct skew_said said = {	/* "NCCL_*" are many */
 			.fact = k, .value = f->value, .source = f->source,
-			.kind = k && !k->part ? f->fact : NULL,
+			.kind = k && !k->part ? f->fact : "",
 		};
 
 		said.node = node = run_find_node(run, f->node, node);
 		if (!k || node < 0 || !w->nodes[node].heard || !f->value[0]) {
 			continue;
 		}
-		state = k->active ? beside(run, i, "port_state") : NULL;
-		if (state && strcmp(state, "ACTIVE") != 0) {
+		state = k->active ? run_fact_beside(run, f, "port_state") : "";
+		if (state[0] && strcmp(state, "ACTIVE") != 0) {
 			continue;
 		}
 		if (k->part && k->by) {
-			said.kind = k->by[0] ? beside(run, i, k->by) : f->scope;
+			said.kind = k->by[0] ? run_fact_beside(run, f, k->by) :
+					       f->scope;
 		}
-		said.kind = said.kind ? said.kind : "";
 		if (!grow_add(&w->said, &w->n_said, &said, sizeof(said))) {
 			return -1;
 		}
@@ -582,22 +542,24 @@ static int skew_find(struct skew_work *w)
 	size_t from = 0;
 	int rc;
 
-	w->nodes = hear_nodes(w->run);
+	w->nodes = calloc((size_t)w->run->n_nodes + 1, sizeof(*w->nodes));
 	if (!w->nodes) {
 		return -1;
 	}
-	/* Nodes that are one machine say everything twice: the first one
-	 * counts. */
-	for (int i = 1; i < w->run->n_nodes; i++) {
+	for (int i = 0; i < w->run->n_nodes; i++) {
 		struct skew_view *a = &w->nodes[i];
 
-		for (int k = 0; k < i && a->heard && a->host; k++) {
+		a->heard = is_heard(w->run, i);
+		a->host = of_node(w->run, i, "host");
+		a->boot = of_node(w->run, i, "boot_id");
+		/* nodes that are one machine say everything twice: the first
+		 * one counts */
+		for (int k = 0; k < i && a->heard && a->host[0]; k++) {
 			const struct skew_view *b = &w->nodes[k];
 
-			a->heard = !b->heard || !b->host ||
+			a->heard = !b->heard || !b->host[0] ||
 				   strcmp(a->host, b->host) != 0 ||
-				   strcmp(a->boot ? a->boot : "",
-					  b->boot ? b->boot : "") != 0;
+				   strcmp(a->boot, b->boot) != 0;
 		}
 	}
 	rc = hear(w);
@@ -623,12 +585,10 @@ static int skew_find(struct skew_work *w)
 
 size_t skew_unheard(const struct run *run)
 {
-	struct skew_view *nodes = run->facts_cut > 0 ? hear_nodes(run) : NULL;
 	size_t n = 0;
 
-	for (int i = 0; nodes && i < run->n_nodes; i++) {
-		n += !nodes[i].heard;
+	for (int i = 0; run->facts_cut > 0 && i < run->n_nodes; i++) {
+		n += !is_heard(run, i);
 	}
-	free(nodes);
 	return n;
 }
