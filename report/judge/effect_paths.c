@@ -203,7 +203,7 @@ static int find_pairs(struct paths *x, double z)
 	for (size_t a = 1; rc == 0 && links && a < x->leaves; a++) {
 		for (size_t b = a + 1; rc == 0 && b < x->leaves; b++, n++) {
 			struct part p = part_at(PART_LEAF_PAIR, -1, (int)a - 1);
-			struct effect_estimate e;
+			struct effect e;
 
 			p.peer_index = (int)b - 1;
 
@@ -243,10 +243,11 @@ static int add_link(struct paths *x, const struct slow_share *of,
 	const struct slow_share *s = &of[a * x->leaves + b];
 	double most = -1, usual;	/* share between other switches */
 	double half = s->slow ? z * x->off / sqrt((double)s->slow) : 0;
+	double by = s->slow ? s->sum / (double)s->slow : 0;
 	struct part found = *p;
-	const struct effect_estimate e = {
-		.by = s->slow ? s->sum / (double)s->slow : 0,
-		.half = half, .half_alone = half,
+	const struct effect e = {
+		.ratio = by, .low = by - half, .high = by + half,
+		.bound = by + half,
 		.partners = (size_t)(w->run->leaves[p->index].n_nodes +
 				     w->run->leaves[p->peer_index].n_nodes),
 	};
@@ -266,7 +267,7 @@ static int add_link(struct paths *x, const struct slow_share *of,
 		    log(effect_tail(z))) {
 		return 0;
 	}
-	found.kind = s->usual < e.by / 2 ? PART_LEAF_PAIR : PART_FABRIC_PATH;
+	found.kind = s->usual < by / 2 ? PART_LEAF_PAIR : PART_FABRIC_PATH;
 	return effect_is_in(w, &found) ? 0 :
 	       effect_add(w, &found, NULL, &e, s->tests);
 }

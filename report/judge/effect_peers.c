@@ -24,16 +24,13 @@ enum part_direction effect_direction(int way)
 }
 
 int effect_add(struct effect_work *w, const struct part *p,
-	       const struct part *also, const struct effect_estimate *e,
-	       size_t tests)
+	       const struct part *also, const struct effect *e, size_t tests)
 {
-	const struct effect x = {
-		.part = *p, .also = also ? *also : *p, .tests = tests,
-		.partners = e->partners, .inside = e->inside, .ratio = e->by,
-		.low = e->by - e->half, .high = e->by + e->half,
-		.bound = e->by + e->half_alone,
-	};
+	struct effect x = *e;
 
+	x.part = *p;
+	x.also = also ? *also : *p;
+	x.tests = tests;
 	return grow_add(&w->out.list, &w->out.n, &x, sizeof(x)) ? 0 : -1;
 }
 
@@ -93,8 +90,7 @@ static void level_peer(const struct effect_work *w,
  *  With other nodes it may be half as bad, if not as surely: then it may be all
  *  of the GPU. */
 static int add_nvlink(struct effect_work *w, size_t i, int way,
-		      const struct part *nvlink,
-		      const struct effect_estimate *e)
+		      const struct part *nvlink, const struct effect *e)
 {
 	struct part gpu = part_at(PART_GPU, nvlink->node, nvlink->index);
 	size_t tests = part_measured(w->run, nvlink), known = 0;
@@ -111,12 +107,12 @@ static int add_nvlink(struct effect_work *w, size_t i, int way,
 		}
 	}
 	v = known ? stats_select(w->room, known, known / 2) : 0;
-	if (known == 0 || v < e->by / 2) {
+	if (known == 0 || v < e->ratio / 2) {
 		return effect_add(w, &gpu, nvlink, e, tests);
 	}
 	half = OUTSIDE_ERRORS * stats_deviation(w->room, known) /
 	       sqrt((double)known);
-	return effect_add(w, nvlink, v - half < e->by / 2 ? &gpu : NULL, e,
+	return effect_add(w, nvlink, v - half < e->ratio / 2 ? &gpu : NULL, e,
 			  tests);
 }
 
@@ -186,7 +182,7 @@ int effect_inside_learn(const struct effect_work *w, struct effect_peers *gpus,
 bool effect_inside_is_worse(const struct effect_work *w,
 			    const struct effect_peers *gpus,
 			    const struct effect_peers *nodes, size_t n,
-			    double z, struct effect_estimate *e)
+			    double z, struct effect *e)
 {
 	const struct cluster_node *node = &w->run->nodes[n];
 	size_t width = gpus->width, bad = 0, known = 0;
@@ -194,12 +190,12 @@ bool effect_inside_is_worse(const struct effect_work *w,
 
 	/* ports have no other way to each other than outside */
 	if (w->run->ports || !effect_is_worse(w, nodes, n, BOTH, z, e) ||
-	    e->by > -LEAST_INSIDE) {
+	    e->ratio > -LEAST_INSIDE) {
 		return false;
 	}
 	for (size_t i = 0; i < (size_t)node->gpus * width; i++) {
 		known += isfinite(v[i]);
-		bad += isfinite(v[i]) && (double)v[i] < e->by / 2;
+		bad += isfinite(v[i]) && (double)v[i] < e->ratio / 2;
 	}
 	return 4 * bad >= 3 * known;
 }
@@ -246,9 +242,9 @@ int effect_find_nvlinks(struct effect_work *w, double z)
 		const struct part gpu = part_at(PART_GPU, r->node, r->gpu);
 		const struct part node = part_at(PART_NODE, r->node, -1);
 		int way = effect_way(&x, i);
-		struct effect_estimate e;
+		struct effect e;
 		size_t known;
-		double off;
+		double off, half;
 
 		if (!effect_is_worse(w, &x, i, way, z, &e) ||
 		    effect_is_in(w, &gpu) || effect_is_in(w, &node)) {
@@ -261,9 +257,10 @@ int effect_find_nvlinks(struct effect_work *w, double z)
 						      .first_rank],
 				 (size_t)w->run->nodes[r->node].gpus, w->room);
 		off = fmax(stats_deviation(w->room, known), x.usual[way]);
-		e.half = hypot(e.half, z * off);
-		e.half_alone = e.half;
-		if (e.by + e.half < 0) {
+		half = hypot(e.high - e.ratio, z * off);
+		e.low = e.ratio - half;
+		e.high = e.bound = e.ratio + half;
+		if (e.high < 0) {
 			p.direction = effect_direction(way);
 			rc = add_nvlink(w, i, way, &p, &e);
 		}
@@ -435,11 +432,11 @@ static double jackknife(const double *v, const double *sums, size_t n)
 }
 
 bool effect_is_worse(const struct effect_work *w, const struct effect_peers *x,
-		     size_t i, int way, double z, struct effect_estimate *e)
+		     size_t i, int way, double z, struct effect *e)
 {
 	double freedom = fmax(MAD_AS_SURE * (double)(x->n - 1),
 			      LEAST_FREEDOM);
-	double *v, *sums, error, between = x->between[way];
+	double *v, *sums, error, by, half, between = x->between[way];
 	size_t n = 0;
 
 	/* most are not: a look at the mean will do */
@@ -466,17 +463,16 @@ bool effect_is_worse(const struct effect_work *w, const struct effect_peers *x,
 		     x->usual[way] *
 			     (n == LEAST_SOUND ? STATS_MAD_SIGMAS : 1));
 	/* intervals as wide as a normal one of @z deviations */
-	*e = (struct effect_estimate){
-		.by = middle_mean(v, sums, n, n),
-		.half = hypot(z * error,
-			      student_quantile(z, freedom) * between),
-		.half_alone = hypot(ALONE * error,
+	by = middle_mean(v, sums, n, n);
+	half = hypot(z * error, student_quantile(z, freedom) * between);
+	*e = (struct effect){
+		.ratio = by, .low = by - half, .high = by + half,
+		.bound = by + hypot(ALONE * error,
 				    student_quantile(ALONE, freedom) * between),
-		.partners = n,
-		.inside = x->inside,
+		.partners = n, .inside = x->inside,
 	};
 	free(v);
-	return e->partners >= LEAST_SOUND &&
-	       (!x->inside || e->partners >= LEAST_INSIDE_PARTNERS) &&
-	       e->by <= -w->least && e->by + e->half < 0;
+	return n >= LEAST_SOUND &&
+	       (!x->inside || n >= LEAST_INSIDE_PARTNERS) &&
+	       by <= -w->least && e->high < 0;
 }

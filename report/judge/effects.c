@@ -61,13 +61,15 @@ static int effect_find_links(struct effect_work *w, double z)
 	for (size_t a = 0; rc == 0 && a < w->nodes; a++) {
 		for (size_t b = a + 1; rc == 0 && b < w->nodes; b++) {
 			struct part p = part_at(PART_NODE_PAIR, (int)a, -1);
-			const struct effect_estimate e = {
-				.by = by[n++], .half = z * off,
-				.half_alone = z * off, .partners = 2,
+			const struct effect e = {
+				.ratio = by[n], .low = by[n] - z * off,
+				.high = by[n] + z * off,
+				.bound = by[n] + z * off, .partners = 2,
 			};
 
 			p.peer_node = (int)b;
-			if (e.by <= -w->least && e.by + e.half < 0) {
+			n++;
+			if (e.ratio <= -w->least && e.high < 0) {
 				rc = effect_add(w, &p, NULL, &e,
 						part_measured(w->run, &p));
 			}
@@ -292,7 +294,7 @@ struct nodes {
 /** Returns true if node @n is also worse with other nodes, at least half as bad
  *  as @e is inside, and with @sure beyond doubt. */
 static bool is_whole(const struct effect_work *w, const struct nodes *all,
-		     size_t n, const struct effect_estimate *e, bool sure)
+		     size_t n, const struct effect *e, bool sure)
 {
 	const struct effect_peers *x = &all->x;
 	double by = x->mean[BOTH][n];
@@ -301,7 +303,7 @@ static bool is_whole(const struct effect_work *w, const struct nodes *all,
 		return true;	/* it was found to be */
 	}
 	by += is_alone(w, n) ? (w->far[TX] + w->far[RX]) / 2 : 0;
-	return by < e->by / 2 && (!sure || by < -all->both * x->usual[BOTH]);
+	return by < e->ratio / 2 && (!sure || by < -all->both * x->usual[BOTH]);
 }
 
 /** Judges node @n by its tests with others, or else inside: if these are
@@ -313,15 +315,16 @@ static int find_node(struct effect_work *w, const struct nodes *all, size_t n)
 	const struct effect_peers *x = &all->x;
 	struct part p = part_at(PART_NODE, (int)n, -1);
 	int way = effect_way(x, n), rc = 0;
-	struct effect_estimate e;
+	struct effect e;
 	bool worse = !is_alone(w, n) &&
 		     effect_is_worse(w, x, n, way, all->z, &e);
-	bool apart = worse && !w->sample && is_apart(x, n, e.by);
-	bool most = !worse || most_are(w, n, way, e.by);
+	bool apart = worse && !w->sample && is_apart(x, n, e.ratio);
+	bool most = !worse || most_are(w, n, way, e.ratio);
 
 	if (worse && most && !apart) {
 		p.direction = effect_direction(way);
-		p.kind = is_network(w, n, e.by) ? PART_NODE_NETWORK : PART_NODE;
+		p.kind = is_network(w, n, e.ratio) ? PART_NODE_NETWORK :
+						     PART_NODE;
 		rc = effect_add(w, &p, NULL, &e,
 				tests_of(w, node->first_rank, node->gpus, way));
 	} else if (effect_inside_is_worse(w, &all->gpus, &all->inside, n,
@@ -379,7 +382,7 @@ static int effect_find_nodes(struct effect_work *w, double z)
 }
 
 static int add_rank(struct effect_work *w, size_t i, int way,
-		    const struct effect_estimate *e, bool alone)
+		    const struct effect *e, bool alone)
 {
 	const struct cluster_rank *r = &w->run->ranks[i];
 	struct part nic = part_at(PART_NIC, r->node, r->nic);
@@ -391,7 +394,7 @@ static int add_rank(struct effect_work *w, size_t i, int way,
 
 	nic.direction = gpu.direction = effect_direction(way);
 	/* at least half as bad inside its node: no NIC */
-	if (!alone || (known && in < e->by / 2)) {
+	if (!alone || (known && in < e->ratio / 2)) {
 		return effect_add(w, &gpu, NULL, e, tests);
 	}
 	return effect_add(w, &nic, known ? NULL : &gpu, e, tests);
@@ -418,7 +421,7 @@ static int effect_find_ranks(struct effect_work *w, double z)
 		bool first = true;
 		const struct cluster_node *n = &w->run->nodes[ranks[i].node];
 		struct part p = part_at(PART_NIC, ranks[i].node, ranks[i].nic);
-		struct effect_estimate e;
+		struct effect e;
 		bool all = true;	/* have lost about as much as it */
 
 		if (!effect_is_worse(w, &x, (size_t)i, way, z, &e)) {

@@ -46,11 +46,13 @@ struct effect {
 				 * NICs have in common */
 	struct part also;	/* explains the same; its kind is that of
 				 * part if there is none */
-	double ratio;		/* of what its peers reach: 0.92 of the
-				 * bandwidth, 1.4 times the latency */
+	/* of what its peers reach: 0.92 of the bandwidth, 1.4 times the
+	 * latency; logarithms, below 0 = worse, while they are searched for */
+	double ratio;
 	double low, high;	/* the corrected interval of that */
-	double bound;		/* it is worse than this: the same for it alone,
-				 * once it was chosen */
+	double bound;		/* it is worse than this: the same for a single
+				 * part that was not selected from many, wrong
+				 * once in a hundred */
 	size_t tests;		/* of it that count */
 	size_t partners;	/* nodes that these were with, or */
 	bool inside;		/* GPUs of its node */
@@ -178,16 +180,6 @@ struct effect_peers {
 	double between[WAYS];	/* deviation of the parts themselves */
 };
 
-/** One part as it came out. */
-struct effect_estimate {
-	double by, half;	/* logarithm, half of its interval */
-	double half_alone;	/* the same for a single part that was not
-				 * selected from many: wrong once in a
-				 * hundred */
-	size_t partners;
-	bool inside;		/* these are GPUs of its node */
-};
-
 /** Room for samples, to be filled; 0, or -1 when memory runs out.
  *  effect_peers_release() frees, also then. */
 int effect_peers_init(struct effect_peers *x, size_t n, size_t width);
@@ -209,16 +201,15 @@ double effect_deviations(double tail);
  *  other is less than half as bad; effect_direction() is that of parts. */
 int effect_way(const struct effect_peers *x, size_t i);
 enum part_direction effect_direction(int way);
-/** Returns true if part @i of @x is worse by the confidence @z, with the
- *  estimate in @e. */
+/** Returns true if part @i of @x is worse by the confidence @z, with all but
+ *  the part and its tests in @e. */
 bool effect_is_worse(const struct effect_work *w, const struct effect_peers *x,
-		     size_t i, int way, double z, struct effect_estimate *e);
+		     size_t i, int way, double z, struct effect *e);
 /** Returns true if @p is one of the parts found so far. */
 bool effect_is_in(const struct effect_work *w, const struct part *p);
-/** Adds @p, or @also if given, with the estimate @e from @tests. */
+/** Adds @p, or @also if given, with the effect @e of @tests. */
 int effect_add(struct effect_work *w, const struct part *p,
-	       const struct part *also, const struct effect_estimate *e,
-	       size_t tests);
+	       const struct part *also, const struct effect *e, size_t tests);
 
 /* ---- effect parts -------------------------------------------------------- */
 
@@ -236,7 +227,7 @@ int effect_inside_learn(const struct effect_work *w, struct effect_peers *gpus,
 bool effect_inside_is_worse(const struct effect_work *w,
 			    const struct effect_peers *gpus,
 			    const struct effect_peers *nodes, size_t n,
-			    double z, struct effect_estimate *e);
+			    double z, struct effect *e);
 /** NVLinks of GPUs: what they do inside their node. */
 int effect_find_nvlinks(struct effect_work *w, double z);
 
