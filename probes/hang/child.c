@@ -53,47 +53,38 @@ const char *hang_kernel_fact(const char *text)
 	return NULL;
 }
 
-struct log {
-	int64_t since_us, now_us;
-	/* by the first kind with that fact */
-	char text[KINDS][LINES_MAX][200];
-	size_t n[KINDS]; /* that came */
-};
-
-static void take_line(void *user, int64_t us, const char *text)
-{
-	struct log *log = user;
-	const char *fact = hang_kernel_fact(text);
-
-	for (size_t i = 0; i < KINDS && fact && us >= log->since_us; i++) {
-		if (strcmp(kinds[i].fact, fact) == 0) {
-			snprintf(log->text[i][log->n[i]++ % LINES_MAX],
-				 sizeof(log->text[i][0]),
-				 "%" PRId64 " s ago: %.160s",
-				 (log->now_us - us) / 1000000, text);
-			break;
-		}
-	}
-}
-
 static void say_log(const char *root, int64_t since_us, int64_t deadline_ns)
 {
-	struct log log = { .since_us = since_us,
-			   .now_us = kernel_log_now_us(root) };
-	const char *source = kernel_log_read(root, deadline_ns, take_line,
-					     &log);
+	/* by the first kind with that fact; of each the number that came */
+	char said[KINDS][LINES_MAX][200];
+	size_t i, n[KINDS] = { 0 };
+	const int64_t now_us = kernel_log_now_us(root);
+	struct str lines = STR_INIT;
+	const char *source = kernel_log_read(root, deadline_ns, &lines), *text;
+	char *next = lines.data;
+	int64_t us;
 
 	if (!source) {
 		node_task_fact("node", "kernel_log", KERNEL_LOG, "%s",
 			       strerror(errno));
-		return;
 	}
-	for (size_t i = 0; i < KINDS; i++) {
-		size_t first = log.n[i] > LINES_MAX ? log.n[i] - LINES_MAX : 0;
+	while (source && (text = kernel_log_next(&next, &us))) {
+		const char *fact = hang_kernel_fact(text);
 
-		for (size_t k = first; k < log.n[i]; k++) {
+		i = fact ? STR_FIND(kinds, KINDS, fact, fact) : KINDS;
+		if (i < KINDS && us >= since_us) {
+			snprintf(said[i][n[i]++ % LINES_MAX],
+				 sizeof(said[i][0]),
+				 "%" PRId64 " s ago: %.160s",
+				 (now_us - us) / 1000000, text);
+		}
+	}
+	str_release(&lines);
+	for (i = 0; i < KINDS; i++) {
+		for (size_t k = n[i] > LINES_MAX ? n[i] - LINES_MAX : 0;
+		     k < n[i]; k++) {
 			node_task_fact("node", kinds[i].fact, source, "%s",
-				       log.text[i][k % LINES_MAX]);
+				       said[i][k % LINES_MAX]);
 		}
 	}
 }

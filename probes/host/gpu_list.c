@@ -39,50 +39,43 @@ bool gpu_xid_parse(const char *line, char bus[32], int *xid)
 	return true;
 }
 
-/* The Xids of each GPU in the kernel's log. */
-struct gpu_xids {
-	const struct gpu_list *gpus;
-	unsigned count[GPU_LIST_MAX];
-	int last[GPU_LIST_MAX];
-};
-
-static void take_line(void *user, int64_t us, const char *text)
-{
-	struct gpu_xids *r = user;
-	char bus[32];
-	int xid;
-
-	(void)us;
-	if (gpu_xid_parse(text, bus, &xid)) {
-		for (size_t i = 0; i < r->gpus->n; i++) {
-			if (str_starts(r->gpus->gpus[i].bus, bus)) {
-				r->count[i]++;
-				r->last[i] = xid;
-			}
-		}
-	}
-}
-
 void gpu_xid_facts(const struct gpu_list *l, json_t *facts)
 {
-	struct gpu_xids r = { .gpus = l };
-	char scope[16];
+	unsigned count[GPU_LIST_MAX] = { 0 };
+	int xid, last[GPU_LIST_MAX] = { 0 };
+	struct str lines = STR_INIT;
+	char scope[16], bus[32];
+	const char *text;
+	char *next;
+	int64_t us;
 
 	if (l->n == 0) {
 		return;
 	}
-	if (kernel_log_read("", 0, take_line, &r) == NULL) {
+	if (kernel_log_read("", 0, &lines) == NULL) {
 		facts_add(facts, "node", "kernel_log", strerror(errno), "",
 			  KERNEL_LOG);
 		return;
 	}
+	next = lines.data;
+	while ((text = kernel_log_next(&next, &us)) != NULL) {
+		bool is_xid = gpu_xid_parse(text, bus, &xid);
+
+		for (size_t i = 0; is_xid && i < l->n; i++) {
+			if (str_starts(l->gpus[i].bus, bus)) {
+				count[i]++;
+				last[i] = xid;
+			}
+		}
+	}
+	str_release(&lines);
 	for (size_t i = 0; i < l->n; i++) {
 		snprintf(scope, sizeof(scope), "gpu%d", (int)i);
 		facts_addf(facts, scope, "xids", "", KERNEL_LOG, "%u",
-			   r.count[i]);
-		if (r.count[i] > 0) {
+			   count[i]);
+		if (count[i] > 0) {
 			facts_addf(facts, scope, "xid_last", "", KERNEL_LOG,
-				   "%d", r.last[i]);
+				   "%d", last[i]);
 		}
 	}
 }

@@ -330,78 +330,71 @@ bool link_log_parse(const char *text, char name[IF_NAMESIZE], bool *up)
 	return strcspn(name, "/:[]()") == strlen(name);
 }
 
-/** Interfaces whose links the kernel log says went down or came up. */
-struct links_away {
-	struct {
-		char name[IF_NAMESIZE];
-		int64_t down_us;	/* since boot; -1: up, or not known */
-		int64_t longest_us, ended_us;
-		int flaps;
-	} list[AWAY_MAX];
-	size_t n;
-	int64_t now_us;
+/* An interface whose link the kernel log says went down or came up. */
+struct link_away {
+	char name[IF_NAMESIZE];
+	int64_t down_us;	/* since boot; -1: up, or not known */
+	int64_t longest_us, ended_us;
+	int flaps;
 };
 
-static void take_link(void *user, int64_t us, const char *text)
+/* The link of @x went @up or down @us after the boot. */
+static void note_link(struct link_away *x, bool up, int64_t us, int64_t now_us)
 {
-	struct links_away *all = user;
-	char name[IF_NAMESIZE];
-	int64_t down_us;
-	size_t k = 0;
-	bool up;
-
-	all->now_us = us > all->now_us ? us : all->now_us;
-	if (!link_log_parse(text, name, &up)) {
-		return;
-	}
-	while (k < all->n && strcmp(all->list[k].name, name) != 0) {
-		k++;
-	}
-	if (k == AWAY_MAX) {
-		return;
-	}
-	if (k == all->n) {
-		STR_COPY(all->list[k].name, name);
-		all->list[k].down_us = -1;
-		all->n++;
-	}
-	down_us = all->list[k].down_us;
 	if (!up) {
-		all->list[k].down_us = down_us < 0 ? us : down_us;
+		x->down_us = x->down_us < 0 ? us : x->down_us;
 		return;
 	}
-	if (down_us >= 0 && us >= BOOT_US && all->now_us - us <= DAY_US) {
-		all->list[k].flaps++;
-		if (us - down_us > all->list[k].longest_us) {
-			all->list[k].longest_us = us - down_us;
-			all->list[k].ended_us = us;
+	if (x->down_us >= 0 && us >= BOOT_US && now_us - us <= DAY_US) {
+		x->flaps++;
+		if (us - x->down_us > x->longest_us) {
+			x->longest_us = us - x->down_us;
+			x->ended_us = us;
 		}
 	}
-	all->list[k].down_us = -1;
+	x->down_us = -1;
 }
 
 void link_away_facts(const char *root, int64_t deadline_ns, json_t *facts)
 {
-	struct links_away all = { .now_us = kernel_log_now_us(root) };
-	const char *source = kernel_log_read(root, deadline_ns, take_link,
-					     &all);
+	struct link_away list[AWAY_MAX] = { 0 };
+	size_t k, n = 0;
+	int64_t us, now_us = kernel_log_now_us(root);
+	struct str lines = STR_INIT;
+	const char *source = kernel_log_read(root, deadline_ns, &lines), *text;
+	char name[IF_NAMESIZE], *next = lines.data;
+	bool up;
 
 	if (source == NULL && root[0] == '\0') {
 		facts_add(facts, "node", "kernel_log", strerror(errno), "",
 			  KERNEL_LOG);
 	}
-	for (size_t i = 0; source != NULL && i < all.n; i++) {
-		const char *name = all.list[i].name;
-
-		if (all.list[i].flaps == 0) {
+	while (source != NULL &&
+	       (text = kernel_log_next(&next, &us)) != NULL) {
+		now_us = us > now_us ? us : now_us;
+		if (!link_log_parse(text, name, &up)) {
 			continue;
 		}
-		facts_addf(facts, name, LINK_AWAY, "s", source, "%.1f",
-			   (double)all.list[i].longest_us / 1e6);
-		facts_addf(facts, name, LINK_AWAY_AGO, "s", source, "%.0f",
-			   (double)(all.now_us - all.list[i].ended_us) / 1e6);
-		facts_addf(facts, name, LINK_FLAPS, "", source, "%d",
-			   all.list[i].flaps);
+		k = STR_FIND(list, n, name, name);
+		if (k == n && n < AWAY_MAX) {
+			STR_COPY(list[n].name, name);
+			list[n++].down_us = -1;
+		}
+		if (k < n) {
+			note_link(&list[k], up, us, now_us);
+		}
+	}
+	str_release(&lines);
+	for (const struct link_away *x = list; x < list + n; x++) {
+		if (x->flaps == 0) {
+			continue;
+		}
+		facts_addf(facts, x->name, LINK_AWAY, "s", source, "%.1f",
+			   (double)x->longest_us / 1e6);
+		facts_addf(facts, x->name, LINK_AWAY_AGO, "s", source, "%.0f",
+			   (double)(now_us - x->ended_us) / 1e6);
+		facts_addf(facts, x->name, LINK_FLAPS, "", source, "%d",
+			   x->flaps);
 	}
 }
 

@@ -135,65 +135,42 @@ const char *kernel_log_parse(char *record, int64_t *us)
 		       text : NULL;
 }
 
-static void pass_on(char *record, kernel_log_line *line, void *user)
-{
-	int64_t us;
-	const char *text = kernel_log_parse(record, &us);
-
-	if (text) {
-		line(user, us, text);
-	}
-}
-
 /** The latest messages that are read of the journal: about as many as the
  *  kernel's own log holds. */
 #define JOURNAL_LINES "5000"
 #define JOURNAL_MAX   (4 << 20)
 
-/** Read the journal: lines as "[ 1234.567890] host kernel: TEXT". */
-static int read_journal(int64_t deadline_ns, kernel_log_line *line, void *user)
+/** Add the journal: lines as "[ 1234.567890] host kernel: TEXT". */
+static int read_journal(int64_t deadline_ns, struct str *lines)
 {
 	char *const argv[] = { (char *)"journalctl", (char *)"-k", (char *)"-b",
 			       (char *)"-q", (char *)"--no-pager",
 			       (char *)"-o", (char *)"short-monotonic",
 			       (char *)"-n", (char *)JOURNAL_LINES, NULL };
-	struct str out = STR_INIT;
 	struct spawn_status st;
-	int rc = spawn_capture(argv, &out, NULL, JOURNAL_MAX, deadline_ns, &st,
-			       NULL);
-	char *next = out.data, *text;
-	double seconds;
 
-	while (rc == 0 && (text = strsep(&next, "\n"))) {
-		if (sscanf(text, "[%lf]", &seconds) == 1) {
-			line(user, (int64_t)(seconds * 1e6), text);
-		}
-	}
-	str_release(&out);
-	return rc == 0 && !st.timed_out && st.exit_code == 0 ? 0 : -1;
+	return spawn_capture(argv, lines, NULL, JOURNAL_MAX, deadline_ns, &st,
+			     NULL) == 0 && !st.timed_out && st.exit_code == 0 ?
+		       0 : -1;
 }
 
 const char *kernel_log_read(const char *root, int64_t deadline_ns,
-			    kernel_log_line *line, void *user)
+			    struct str *lines)
 {
 	char record[RECORD_MAX];
 	int fd, why;
 
 	if (root[0]) {
 		char *whole = sysfile_whole(FILE_MAX, "%s" KERNEL_LOG, root);
-		char *next = whole, *recorded;
 
-		while ((recorded = strsep(&next, "\n"))) {
-			pass_on(recorded, line, user);
-		}
+		str_add(lines, whole ? whole : "");
 		free(whole);
 		return whole ? KERNEL_LOG : NULL;
 	}
 	fd = open(KERNEL_LOG, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0) {
 		why = errno;
-		if (deadline_ns > 0 &&
-		    read_journal(deadline_ns, line, user) == 0) {
+		if (deadline_ns > 0 && read_journal(deadline_ns, lines) == 0) {
 			return "journalctl";
 		}
 		errno = why;
@@ -209,10 +186,29 @@ const char *kernel_log_read(const char *root, int64_t deadline_ns,
 			break;
 		}
 		record[len] = '\0';
-		pass_on(record, line, user);
+		/* behind the first line are properties of the message */
+		str_addmem(lines, record, strcspn(record, "\n"));
+		str_addch(lines, '\n');
 	}
 	close(fd);
 	return KERNEL_LOG;
+}
+
+const char *kernel_log_next(char **next, int64_t *us)
+{
+	const char *text = NULL;
+	double seconds;
+	char *line;
+
+	while (!text && (line = strsep(next, "\n"))) {
+		if (sscanf(line, "[%lf]", &seconds) == 1) {
+			*us = (int64_t)(seconds * 1e6);
+			text = line;
+		} else {
+			text = kernel_log_parse(line, us);
+		}
+	}
+	return text;
 }
 
 int64_t kernel_log_now_us(const char *root)

@@ -6,20 +6,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/str.h"
+
 /* ---- kernel log ---------------------------------------------------------- */
 
 #define KERNEL_LOG "/dev/kmsg"
 
-/** A message, as @text, that the kernel wrote @us after the boot. */
-typedef void kernel_log_line(void *user, int64_t us, const char *text);
-
-/** Read each message that the kernel's log has now, of this machine, or of the
- *  one recorded below @root (not ""); else, until @deadline_ns (0: never), the
- *  journal, which some users may read that may not read the log.  Returns the
- *  source, or NULL with errno: mostly EPERM, as the log takes CAP_SYSLOG where
- *  kernel.dmesg_restrict is set. */
+/** Add to @lines, for kernel_log_next(), what the kernel's log has now, of this
+ *  machine, or of the one recorded below @root (not ""); else, until
+ *  @deadline_ns (0: never), the journal, which some users may read that may not
+ *  read the log.  Returns the source, or NULL with errno: mostly EPERM, as the
+ *  log takes CAP_SYSLOG where kernel.dmesg_restrict is set. */
 const char *kernel_log_read(const char *root, int64_t deadline_ns,
-			    kernel_log_line *line, void *user);
+			    struct str *lines);
+/** Return the next message of the lines at *@next (NULL: there are none), which
+ *  are cut, and the time when the kernel wrote it, *@us after the boot; NULL at
+ *  the end. */
+const char *kernel_log_next(char **next, int64_t *us);
 
 /** The time of the boot's clock, by which messages count, of this machine or of
  *  the one recorded below @root; microseconds. */
