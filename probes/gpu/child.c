@@ -342,34 +342,27 @@ struct tester {
 	struct gpu_row *row;	/* shared: what it is at */
 };
 
-struct child_node {
-	struct spec spec;
-	char name[64];
-	int number;		/* of the run's nodes */
-	const char *drill;
-	int64_t turn;		/* of --soak, RECORD_NONE without */
-	struct tester *testers;
-	size_t n;
-};
-
 /* ---- one GPU, in its process --------------------------------------------- */
 
-/** Does not return.  @watcher is the process that started it. */
-static void become_tester(struct child_node *n, const struct gpu_id *id,
-			  struct tester *t, int fd, pid_t watcher)
+/** Does not return.  @watcher is the process that started it, as it did the
+ *  testers @t[0] to @t[@gpu]. */
+static void become_tester(const struct node_args *args, const struct gpu_id *id,
+			  const struct tester *t, int gpu, int fd,
+			  pid_t watcher)
 {
-	struct gpu_seat s = { .id = *id, .spec = &n->spec, .row = t->row };
+	struct gpu_seat s = { .id = *id, .spec = &args->spec,
+			      .row = t[gpu].row };
 	unsigned char step;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != watcher) {
 		_exit(3);	/* it died before the line above */
 	}
-	for (size_t i = 0; i < n->n; i++) {
-		close(n->testers[i].fd);	/* else theirs never end */
+	for (int i = 0; i < gpu; i++) {
+		close(t[i].fd);	/* else theirs never end */
 	}
-	if (gpu_drill_read(n->drill, n->number, (int)t->row->gpu, &s.drill,
-			   NULL) < 0) {
+	if (gpu_drill_read(args->drill, args->number, gpu, &s.drill, NULL) <
+	    0) {
 		_exit(3);
 	}
 	/* until there is no next step, or the GPU is of no more use */
@@ -381,10 +374,12 @@ static void become_tester(struct child_node *n, const struct gpu_id *id,
 	_exit(0);	/* the driver's own end can hang */
 }
 
-static int start_tester(struct child_node *n, const struct gpu_id *id, int gpu,
+/** @turn is that of --soak, RECORD_NONE without. */
+static int start_tester(const struct node_args *args, const struct gpu_id *id,
+			struct tester *all, int gpu, int64_t turn,
 			struct err *e)
 {
-	struct tester *t = &n->testers[n->n];
+	struct tester *t = &all[gpu];
 	pid_t watcher = getpid();
 	int ends[2];
 
@@ -396,10 +391,10 @@ static int start_tester(struct child_node *n, const struct gpu_id *id, int gpu,
 			       gpu);
 	}
 	record_init(&schema_gpu, t->row);
-	STR_COPY(t->row->node, n->name);
+	STR_COPY(t->row->node, args->node);
 	STR_COPY(t->row->model, id->name);
 	t->row->gpu = gpu;
-	t->row->turn = n->turn;
+	t->row->turn = turn;
 	t->pid = fork();
 	if (t->pid < 0) {
 		close(ends[0]);
@@ -409,11 +404,10 @@ static int start_tester(struct child_node *n, const struct gpu_id *id, int gpu,
 	}
 	if (t->pid == 0) {
 		close(ends[0]);
-		become_tester(n, id, t, ends[1], watcher);
+		become_tester(args, id, all, gpu, ends[1], watcher);
 	}
 	close(ends[1]);
 	t->fd = ends[0];
-	n->n++;
 	return 0;
 }
 
@@ -468,8 +462,8 @@ static void give_up(struct tester *t, const struct child_step *step,
 }
 
 /** Wait for those that are at work on @step, for @limit_ns at most. */
-static void wait_for(struct child_node *n, const struct child_step *step,
-		     int64_t limit_ns)
+static void wait_for(struct tester *all, size_t n,
+		     const struct child_step *step, int64_t limit_ns)
 {
 	int64_t deadline_ns = clock_now_ns() + limit_ns;
 	struct pollfd fds[GPU_LIST_MAX];
@@ -478,21 +472,21 @@ static void wait_for(struct child_node *n, const struct child_step *step,
 		int64_t left = deadline_ns - clock_now_ns();
 		bool any = false;
 
-		for (size_t i = 0; i < n->n; i++) {
-			fds[i].fd = n->testers[i].busy ? n->testers[i].fd : -1;
+		for (size_t i = 0; i < n; i++) {
+			fds[i].fd = all[i].busy ? all[i].fd : -1;
 			fds[i].events = POLLIN;
 			fds[i].revents = 0;
-			any = any || n->testers[i].busy;
+			any = any || all[i].busy;
 		}
 		if (!any) {
 			return;
 		}
-		if (left > 0 && poll(fds, n->n, (int)(left / NS_PER_MS) + 1) <
+		if (left > 0 && poll(fds, n, (int)(left / NS_PER_MS) + 1) <
 					0 && errno != EINTR) {
 			left = 0;
 		}
-		for (size_t i = 0; i < n->n; i++) {
-			struct tester *t = &n->testers[i];
+		for (size_t i = 0; i < n; i++) {
+			struct tester *t = &all[i];
 			unsigned char done;
 
 			if (fds[i].revents == 0 && left > 0) {
@@ -508,21 +502,22 @@ static void wait_for(struct child_node *n, const struct child_step *step,
 	}
 }
 
-static void do_step(struct child_node *n, size_t k)
+static void do_step(const struct node_args *args, struct tester *all, size_t n,
+		    size_t k)
 {
 	const struct child_step *step = &steps[k];
-	int64_t limit_ns = (n->spec.timeout_ns ? n->spec.timeout_ns :
+	int64_t limit_ns = (args->spec.timeout_ns ? args->spec.timeout_ns :
 						 step->limit_s * NS_PER_S) +
-			   (step->when == TEST_COMPUTE ? n->spec.compute_ns :
+			   (step->when == TEST_COMPUTE ? args->spec.compute_ns :
 							 0);
 	unsigned char number = (unsigned char)k;
 
-	if (!is_wanted(step->when, &n->spec)) {
+	if (!is_wanted(step->when, &args->spec)) {
 		return;
 	}
-	clock_sleep(step->when == TEST_COMPUTE ? n->number * STAGGER_NS : 0);
-	for (size_t i = 0; i < n->n; i++) {
-		struct tester *t = &n->testers[i];
+	clock_sleep(step->when == TEST_COMPUTE ? args->number * STAGGER_NS : 0);
+	for (size_t i = 0; i < n; i++) {
+		struct tester *t = &all[i];
 
 		if (t->pid == 0) {
 			continue;
@@ -531,10 +526,10 @@ static void do_step(struct child_node *n, size_t k)
 		if (send(t->fd, &number, 1, MSG_NOSIGNAL) != 1) {
 			give_up(t, step, limit_ns, false);
 		} else if (step->alone) {
-			wait_for(n, step, limit_ns);
+			wait_for(all, n, step, limit_ns);
 		}
 	}
-	wait_for(n, step, limit_ns);
+	wait_for(all, n, step, limit_ns);
 }
 
 int64_t gpu_takes_ns(const struct spec *s)
@@ -545,53 +540,56 @@ int64_t gpu_takes_ns(const struct spec *s)
 				   s->nodes * STAGGER_NS);
 }
 
-static int test_gpus(struct child_node *n, struct gpu_list *l, struct err *e)
+static int test_gpus(const struct node_args *args, const struct gpu_list *l,
+		     int64_t turn, struct err *e)
 {
+	struct tester *all = calloc(l->n + 1, sizeof(*all));
 	int64_t deadline_ns;
+	size_t n = 0;
 	int rc = 0;
 
-	n->n = 0;
-	n->testers = calloc(l->n + 1, sizeof(*n->testers));
-	if (!n->testers) {
+	if (!all) {
 		return err_set(e, ENOMEM, "no memory for %zu GPUs", l->n);
 	}
 	/* in the order of CUDA; those that are hidden stand last or are no
 	 * GPUs to it */
 	for (size_t i = 0; i < l->n && rc == 0; i++) {
 		if (!l->gpus[i].hidden) {
-			rc = start_tester(n, &l->gpus[i], (int)n->n, e);
+			rc = start_tester(args, &l->gpus[i], all, (int)n, turn,
+					  e);
+			n += rc == 0;
 		}
 	}
 	for (size_t k = 0; k < STEPS; k++) {
-		do_step(n, k);
+		do_step(args, all, n, k);
 	}
 	/* testers end with their pipes or, if the driver holds them, later */
 	deadline_ns = clock_now_ns() + END_NS;
-	for (size_t i = 0; i < n->n; i++) {
-		if (n->testers[i].pid > 0) {
-			close(n->testers[i].fd);
+	for (size_t i = 0; i < n; i++) {
+		if (all[i].pid > 0) {
+			close(all[i].fd);
 		}
 	}
-	for (size_t i = 0; i < n->n; i++) {
-		pid_t pid = n->testers[i].pid;
+	for (size_t i = 0; i < n; i++) {
+		pid_t pid = all[i].pid;
 
 		if (pid > 0 && !is_over(pid, deadline_ns, NULL)) {
 			kill(pid, SIGKILL);
 		}
-		munmap(n->testers[i].row, sizeof(*n->testers[i].row));
+		munmap(all[i].row, sizeof(*all[i].row));
 	}
-	free(n->testers);
+	free(all);
 	return rc;
 }
 
 /** Report, in one row, that there is no GPU or no driver that answers. */
-static void say_none(const struct child_node *n, const struct gpu_list *l,
+static void say_none(const struct node_args *args, const struct gpu_list *l,
 		     const struct err *why)
 {
 	struct gpu_row row;
 
 	record_init(&schema_gpu, &row);
-	STR_COPY(row.node, n->name);
+	STR_COPY(row.node, args->node);
 	STR_COPY(row.test, GPU_TEST_OPEN);
 	clock_utc(row.start_utc);
 	row.outcome = OUTCOME_ERROR;
@@ -609,25 +607,26 @@ static void say_none(const struct child_node *n, const struct gpu_list *l,
 /* --transport=sim: the rows of a node of healthy H200s within half a percent,
  * but for the drill, of the tests that are asked for; with --soak six times.  A
  * model for trying verdict, pictures and scripts where there is no GPU. */
-static int run_model(const struct child_node *n, struct err *e)
+static int run_model(const struct node_args *args, struct err *e)
 {
-	int64_t gpus = n->spec.local ? n->spec.local_gpus :
-				       n->spec.gpus_per_node;
-	const int64_t turns = n->spec.soak_ns > 0 ? MODEL_TURNS : 1;
+	int64_t gpus = args->spec.local ? args->spec.local_gpus :
+					  args->spec.gpus_per_node;
+	const int64_t turns = args->spec.soak_ns > 0 ? MODEL_TURNS : 1;
 	const uint64_t seed =
-		hash_mix((uint64_t)n->spec.seed, (uint64_t)n->number, 0, 0);
+		hash_mix((uint64_t)args->spec.seed, (uint64_t)args->number, 0,
+			 0);
 	struct gpu_drill d;
 	struct gpu_row row, open;
 
 	record_init(&schema_gpu, &row);
-	STR_COPY(row.node, n->name);
+	STR_COPY(row.node, args->node);
 	STR_COPY(row.model, "NVIDIA H200 (sim)");
 	gpus = gpus > 0 ? gpus : 8;
 	for (int64_t i = 0; i < turns * gpus; i++) {
 		row.gpu = i % gpus;
-		row.turn = n->spec.soak_ns > 0 ? i / gpus + 1 : RECORD_NONE;
-		if (gpu_drill_read(n->drill, n->number, (int)row.gpu, &d, e) <
-		    0) {
+		row.turn = args->spec.soak_ns > 0 ? i / gpus + 1 : RECORD_NONE;
+		if (gpu_drill_read(args->drill, args->number, (int)row.gpu, &d,
+				   e) < 0) {
 			return -1;
 		}
 		if (d.busy || d.dead) {
@@ -647,7 +646,7 @@ static int run_model(const struct child_node *n, struct err *e)
 			continue;
 		}
 		for (size_t k = 0; k < sizeof(tests) / sizeof(tests[0]); k++) {
-			if (is_wanted(tests[k].when, &n->spec)) {
+			if (is_wanted(tests[k].when, &args->spec)) {
 				say_test(&row, &tests[k], &d,
 					 hash_unit(seed, (uint64_t)row.gpu, k,
 						   (uint64_t)row.turn));
@@ -658,7 +657,7 @@ static int run_model(const struct child_node *n, struct err *e)
 }
 
 /** Add the failures that dcgmi reports, if it is installed. */
-static void ask_dcgm(const struct child_node *n, const struct gpu_list *l)
+static void ask_dcgm(const struct node_args *args, const struct gpu_list *l)
 {
 	char *argv[] = { (char *)"dcgmi", (char *)"diag", (char *)"-r",
 			 (char *)"1", (char *)"-j", NULL };
@@ -678,7 +677,7 @@ static void ask_dcgm(const struct child_node *n, const struct gpu_list *l)
 			/* on the node, or on a GPU as CUDA counts: as NVML does
 			 * unless an environment chooses */
 			record_init(&schema_gpu, &row);
-			STR_COPY(row.node, n->name);
+			STR_COPY(row.node, args->node);
 			STR_COPY(row.test, GPU_TEST_DCGM);
 			clock_utc(row.start_utc);
 			if (f->gpu >= 0 &&
@@ -722,34 +721,32 @@ int gpu_child(const struct node_args *args, struct err *e)
 {
 	struct gpu_list *l = calloc(1, sizeof(*l));
 	json_t *facts = json_array();
-	struct child_node n = { .spec = args->spec, .number = args->number,
-				.drill = args->drill };
+	const struct spec *spec = &args->spec;
 	struct err why = { 0 };
-	int64_t end_ns;
+	int64_t end_ns, turn = 0;
 	int rc = -1;
 
-	STR_COPY(n.name, args->node);
 	if (!l || !facts) {
 		err_set(e, ENOMEM, "no memory for a list of GPUs");
-	} else if (spec_transport_is(n.spec.transport, XPORT_MODEL)) {
-		rc = run_model(&n, e);
+	} else if (spec_transport_is(spec->transport, XPORT_MODEL)) {
+		rc = run_model(args, e);
 	} else {
 		inventory_ask_gpus("", l, facts, clock_now_ns() + ASK_NS, &why);
 		rc = 0;
 		if (gpu_list_visible(l) == 0) {
-			node_task_expected(&n.spec);
-			say_none(&n, l, &why);
+			node_task_expected(spec);
+			say_none(args, l, &why);
 		} else {
-			end_ns = clock_now_ns() + n.spec.soak_ns;
+			end_ns = clock_now_ns() + spec->soak_ns;
 			/* by new processes each time, so that none finds what
 			 * the last one left */
 			do {
-				n.turn = n.spec.soak_ns == 0 ? RECORD_NONE :
-							       n.turn + 1;
-				rc = test_gpus(&n, l, e);
+				turn = spec->soak_ns == 0 ? RECORD_NONE :
+							    turn + 1;
+				rc = test_gpus(args, l, turn, e);
 			} while (rc == 0 && clock_now_ns() < end_ns);
-			if (n.spec.dcgm) {
-				ask_dcgm(&n, l);
+			if (spec->dcgm) {
+				ask_dcgm(args, l);
 			}
 			say_growth(facts);
 		}
