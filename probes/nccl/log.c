@@ -141,55 +141,49 @@ static const char *const follow_ups[] = {
 	"socketProgress: Connection closed by remote peer",
 };
 
-int nccl_log_open(struct nccl_log *log, struct err *e)
+int nccl_log_open(struct err *e)
 {
-	log->fd = memfd_create("nccl-log", MFD_CLOEXEC);
-	if (log->fd < 0) {
-		return err_set(e, errno, "cannot create a file for NCCL's log");
+	int log = memfd_create("nccl-log", MFD_CLOEXEC);
+
+	if (log < 0) {
+		err_set(e, errno, "cannot create a file for NCCL's log");
 	}
-	return 0;
+	return log;
 }
 
-void nccl_log_clear(struct nccl_log *log)
+void nccl_log_clear(int *log)
 {
-	if (log->fd >= 0 && ftruncate(log->fd, 0) < 0) {
-		nccl_log_close(log);	/* rather none than a stranger's */
-	}
-}
-
-void nccl_log_close(struct nccl_log *log)
-{
-	if (log->fd >= 0) {
-		close(log->fd);
-		log->fd = -1;
+	if (*log >= 0 && ftruncate(*log, 0) < 0) {
+		close(*log);	/* rather none than a stranger's */
+		*log = -1;
 	}
 }
 
-const char *nccl_log_path(const struct nccl_log *log, char *buf, size_t size)
+const char *nccl_log_path(int log, char *buf, size_t size)
 {
-	snprintf(buf, size, "/proc/self/fd/%d", log->fd);
+	snprintf(buf, size, "/proc/self/fd/%d", log);
 	return buf;
 }
 
-off_t nccl_log_end(const struct nccl_log *log)
+off_t nccl_log_end(int log)
 {
 	struct stat st;
 
-	return log->fd >= 0 && fstat(log->fd, &st) == 0 ? st.st_size : 0;
+	return log >= 0 && fstat(log, &st) == 0 ? st.st_size : 0;
 }
 
-void nccl_log_forget(struct nccl_log *log)
+void nccl_log_forget(int log)
 {
 	off_t end = nccl_log_end(log);
 
 	if (end > 0) {
 		/* NCCL goes on writing at its own offset: leave a hole */
-		fallocate(log->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			  0, end);
+		fallocate(log, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+			  end);
 	}
 }
 
-char *nccl_log_since(const struct nccl_log *log, off_t from, size_t *len)
+char *nccl_log_since(int log, off_t from, size_t *len)
 {
 	off_t end = nccl_log_end(log);
 	char *text;
@@ -205,7 +199,7 @@ char *nccl_log_since(const struct nccl_log *log, off_t from, size_t *len)
 	if (text == NULL) {
 		return NULL;
 	}
-	n = pread(log->fd, text, (size_t)(end - from), from);
+	n = pread(log, text, (size_t)(end - from), from);
 	if (n <= 0) {
 		free(text);
 		return NULL;
@@ -289,8 +283,7 @@ bool nccl_log_find_failover(const char *text, size_t len, char *buf,
 	return false;
 }
 
-bool nccl_log_last_warning(const struct nccl_log *log, off_t from, char *buf,
-			   size_t size)
+bool nccl_log_last_warning(int log, off_t from, char *buf, size_t size)
 {
 	size_t len = 0;
 	char *text = nccl_log_since(log, from, &len);
@@ -301,8 +294,7 @@ bool nccl_log_last_warning(const struct nccl_log *log, off_t from, char *buf,
 	return found;
 }
 
-int nccl_log_save(const struct nccl_log *log, off_t from, const char *path,
-		  struct err *e)
+int nccl_log_save(int log, off_t from, const char *path, struct err *e)
 {
 	char dir[PATH_MAX], name[NAME_MAX + 1];
 	const char *slash = strrchr(path, '/');
@@ -334,7 +326,7 @@ int nccl_log_save(const struct nccl_log *log, off_t from, const char *path,
 	return rc;
 }
 
-void nccl_log_explain(const struct nccl_log *log, off_t from, const char *path,
+void nccl_log_explain(int log, off_t from, const char *path,
 		      char says[NCCL_LOG_SAYS])
 {
 	char warning[160];

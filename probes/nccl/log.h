@@ -88,53 +88,48 @@ bool nccl_chosen_find(const char *text, size_t len, const char *function,
 
 /* ---- log ----------------------------------------------------------------- */
 
-/**
- * NCCL's log. NCCL opens one file per process, before the first pair and for
- * good, so that the file is memory; each pair remembers its offset, and only
- * the part that a failed pair wrote is saved. The worker's agent holds that
- * memory too, which keeps the last words of a worker that was killed.
+/*
+ * NCCL's log is a descriptor, or -1 where NCCL writes where the user wants.
+ * NCCL opens one file per process, before the first pair and for good, so that
+ * the file is memory; each pair remembers its offset, and only the part that a
+ * failed pair wrote is saved.  The worker's agent holds that memory too, which
+ * keeps the last words of a worker that was killed.
  */
-struct nccl_log {
-	int fd;			/* -1: NCCL writes where the user wants */
-};
 
-/** Make the file; 0, or -1 with @e and a log that stays empty. */
-int nccl_log_open(struct nccl_log *log, struct err *e);
+/** Make the file; returns its descriptor, or -1 with @e. */
+int nccl_log_open(struct err *e);
 /** Another process is going to write: nothing of the last one stays. */
-void nccl_log_clear(struct nccl_log *log);
-void nccl_log_close(struct nccl_log *log);
+void nccl_log_clear(int *log);
 
 /** "/proc/self/fd/9": the value for NCCL_DEBUG_FILE; returns @buf. */
-const char *nccl_log_path(const struct nccl_log *log, char *buf, size_t size);
+const char *nccl_log_path(int log, char *buf, size_t size);
 
 /** Where the log ends now: where what follows begins. */
-off_t nccl_log_end(const struct nccl_log *log);
+off_t nccl_log_end(int log);
 
 /** No pair is left that began before now: give the memory back. */
-void nccl_log_forget(struct nccl_log *log);
+void nccl_log_forget(int log);
 
 /**
  * Return the log since @from, of a long one only the end; malloc'ed, *@len
  * bytes without a final NUL. NULL if nothing was logged.
  */
-char *nccl_log_since(const struct nccl_log *log, off_t from, size_t *len);
+char *nccl_log_since(int log, off_t from, size_t *len);
 
 /** The last warning since @from into @buf, as nccl_log_find_warning() has it;
  *  false when there is none. */
-bool nccl_log_last_warning(const struct nccl_log *log, off_t from, char *buf,
-			   size_t size);
+bool nccl_log_last_warning(int log, off_t from, char *buf, size_t size);
 
 /** Write what came since @from to @path, DIR/logs/NAME of a run directory of
  *  the caller; nothing when nothing came, or @path is "". */
-int nccl_log_save(const struct nccl_log *log, off_t from, const char *path,
-		  struct err *e);
+int nccl_log_save(int log, off_t from, const char *path, struct err *e);
 
 #define NCCL_LOG_SAYS 176
 /**
  * Explain a failure since @from: "; NCCL: " and the last warning into @says, ""
  * if there is none, and the whole log to @path unless that is "".
  */
-void nccl_log_explain(const struct nccl_log *log, off_t from, const char *path,
+void nccl_log_explain(int log, off_t from, const char *path,
 		      char says[NCCL_LOG_SAYS]);
 
 /** Text of a log, line by line, from @at up to @end. */

@@ -240,7 +240,7 @@ static bool nccl_measure(struct xport_link *l, const struct xport_cell *c,
 	link_begin(l, deadline_ns, r);
 	p2p_measure(&l->end, c);
 	if (r->outcome == OUTCOME_OK && on != NULL && strcmp(on, "0") != 0) {
-		text = nccl_log_since(&l->x->log, l->met_from, &len);
+		text = nccl_log_since(l->x->log_fd, l->met_from, &len);
 	}
 	if (text != NULL &&
 	    nccl_log_find_failover(text, len, r->detail, sizeof(r->detail))) {
@@ -276,10 +276,11 @@ static void set_up_environment(struct xport *x)
 	wishes.conf = nccl_conf_read("", version);
 	x->env = json_object();
 	if (getenv("NCCL_DEBUG_FILE") == NULL) {
-		x->log.fd = x->self.worker->log_fd;
+		x->log_fd = x->self.worker->log_fd;
 	}
-	if (x->log.fd >= 0) {
-		wishes.debug_file = nccl_log_path(&x->log, path, sizeof(path));
+	if (x->log_fd >= 0) {
+		wishes.debug_file = nccl_log_path(x->log_fd, path,
+						  sizeof(path));
 	}
 	x->ifname_set = nccl_env_apply(&wishes, x->env);
 	json_decref(wishes.conf);
@@ -343,7 +344,9 @@ static void nccl_shutdown(struct xport *x)
 	if (x != NULL) {
 		/* the context goes with the process: freeing it can hang */
 		nccl_shm_unlink();
-		nccl_log_close(&x->log);
+		if (x->log_fd >= 0) {
+			close(x->log_fd);
+		}
 		json_decref(x->env);
 		if (x->torch != NULL) {
 			nccl_torch_end(x->torch, 0, NULL);
@@ -376,7 +379,7 @@ static struct xport *nccl_open(const struct xport_self *self, const char **code,
 		return NULL;
 	}
 	x->self = *self;
-	x->log.fd = -1;
+	x->log_fd = -1;
 	x->nccl = dl_nccl(e);
 	set_up_environment(x);
 	if (check_ports(x, code, e) < 0) {
@@ -459,7 +462,7 @@ static void nccl_describe(struct xport *x, json_t *facts)
 static int nccl_ticket(struct xport *x, char ticket[XPORT_TICKET_MAX],
 		       struct err *e)
 {
-	off_t log_from = nccl_log_end(&x->log);
+	off_t log_from = nccl_log_end(x->log_fd);
 	ncclUniqueId id;
 	ncclResult_t rc;
 
@@ -468,7 +471,7 @@ static int nccl_ticket(struct xport *x, char ticket[XPORT_TICKET_MAX],
 	if (rc != ncclSuccess) {
 		char says[NCCL_LOG_SAYS];
 
-		nccl_log_explain(&x->log, log_from, "", says);
+		nccl_log_explain(x->log_fd, log_from, "", says);
 		return err_set(e, EIO, "ncclGetUniqueId: %s%s",
 			       dl_nccl_code(rc), says);
 	}
@@ -507,7 +510,7 @@ static struct xport_link *nccl_begin(struct xport *x, const char *ticket,
 	l->seat = seat;
 	l->me = seat.me == 0 ? 0 : 1;
 	l->id = id;
-	l->log_from = nccl_log_end(&x->log);
+	l->log_from = nccl_log_end(x->log_fd);
 	link_begin(l, deadline_ns, r);
 	if (link_make(l) < 0) {
 		free(l);

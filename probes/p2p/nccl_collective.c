@@ -55,7 +55,8 @@ static int fail(struct collective_member *c, enum outcome o, const char *code,
 {
 	char says[NCCL_LOG_SAYS];
 
-	nccl_log_explain(&c->x->log, c->log_from, c->x->self.worker->log, says);
+	nccl_log_explain(c->x->log_fd, c->log_from, c->x->self.worker->log,
+			 says);
 	return collective_fail(c->r, o, code, "%s: %s%s", c->doing, words,
 			       says);
 }
@@ -395,7 +396,7 @@ static void begin(struct collective_member *c, const struct collective_order *o,
 	c->r = r;
 	c->began_ns = clock_now_ns();
 	c->deadline_ns = deadline_ns;
-	c->log_from = nccl_log_end(&c->x->log);
+	c->log_from = nccl_log_end(c->x->log_fd);
 	c->x->self.worker->note->log_from = c->log_from;
 }
 
@@ -453,13 +454,13 @@ static void nccl_step(struct collective_member *c,
 		r->us[r->n++] = s * 1e6 / (double)o->batch;
 	}
 	/* read the algorithm that NCCL used; only its rank 0 logs it */
-	text = nccl_log_since(&c->x->log, c->log_from, &len);
+	text = nccl_log_since(c->x->log_fd, c->log_from, &len);
 	if (text != NULL) {
 		nccl_chosen_find(text, len, collective_names[c->order.op],
 				 r->algo, r->proto);
 	}
 	free(text);
-	nccl_log_forget(&c->x->log);
+	nccl_log_forget(c->x->log_fd);
 }
 
 /* ---- beginning and end -------------------------------------------------- */
@@ -495,7 +496,7 @@ static int make(struct collective_member *c, const struct collective_order *o)
 					   (int)o->me)) < 0) {
 		return -1;
 	}
-	nccl_told_read(&c->x->told, &c->x->log);
+	nccl_told_read(&c->x->told, c->x->log_fd);
 	nccl_told_say(&c->x->told, &c->x->self, "");
 	set_doing(c, "first barrier after ncclCommInitRank");
 	if (meet(c) < 0 || stamp(c, 0) < 0 || wait_for(c, 0) < 0) {

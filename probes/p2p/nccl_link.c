@@ -53,7 +53,7 @@ void link_failed(struct xport_link *l)
 	struct xport_result *r = l->end.r;
 	const size_t len = strlen(r->detail);
 
-	nccl_log_explain(&l->x->log, l->log_from, l->end.worker->log, says);
+	nccl_log_explain(l->x->log_fd, l->log_from, l->end.worker->log, says);
 	str_copy(&r->detail[len], sizeof(r->detail) - len, says);
 	abandon(l);
 }
@@ -64,7 +64,7 @@ static int fail_nccl(struct xport_link *l, ncclResult_t rc)
 	const char *words = nc->ncclGetErrorString(rc), *last = NULL;
 
 	/* where the log is the user's: the last error of any communicator */
-	if (l->x->log.fd < 0 && nc->ncclGetLastError != NULL) {
+	if (l->x->log_fd < 0 && nc->ncclGetLastError != NULL) {
 		last = nc->ncclGetLastError(l->comm);
 	}
 	/* the other end is gone: its own row says why */
@@ -238,7 +238,7 @@ int link_contact(struct xport_link *l, int64_t deadline_ns,
 	size_t len = 0;
 	char *text;
 
-	l->met_from = nccl_log_end(&x->log);
+	l->met_from = nccl_log_end(x->log_fd);
 	link_begin(l, deadline_ns, r);
 	if (l->comm == NULL) {
 		/* blocks; the agent ends this process at the deadline */
@@ -256,8 +256,8 @@ int link_contact(struct xport_link *l, int64_t deadline_ns,
 	/* the path that NCCL connected: it connects at the first transfer,
 	 * while the process does nothing else, so that the log is about this
 	 * pair */
-	text = nccl_log_since(&x->log, l->met_from, &len);
-	nccl_told_read(&x->told, &x->log);
+	text = nccl_log_since(x->log_fd, l->met_from, &len);
+	nccl_told_read(&x->told, x->log_fd);
 	if (text != NULL) {
 		nccl_path_find(text, len, l->me, !l->me, true, &x->told.nics,
 			       l->out.path, l->out.nic);
@@ -303,7 +303,7 @@ void link_close(struct xport_link *l)
 		abandon(l);
 	}
 	if (--l->x->links == 0) {
-		nccl_log_forget(&l->x->log);
+		nccl_log_forget(l->x->log_fd);
 	}
 	free(l);
 }

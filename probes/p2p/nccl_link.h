@@ -21,7 +21,7 @@ struct xport {
 	const struct nccl *nccl;
 	struct gpu gpu;
 	struct xport_self self;
-	struct nccl_log log;
+	int log_fd;		/* see nccl/log.h */
 	json_t *env;		/* NCCL_* set by us */
 	bool ifname_set;	/* and NCCL_SOCKET_IFNAME, of this node */
 	bool has_plan;		/* NCCL has the ports of the plan */

@@ -220,7 +220,7 @@ bool worker_cancelled(struct worker *w)
 
 /* ---- nccl told ----------------------------------------------------------- */
 
-void nccl_told_read(struct nccl_told *t, const struct nccl_log *log)
+void nccl_told_read(struct nccl_told *t, int log)
 {
 	size_t len = 0;
 	char *text = t->read ? NULL : nccl_log_since(log, 0, &len);

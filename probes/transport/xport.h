@@ -328,7 +328,7 @@ struct nccl_told {
 };
 
 /** When @log has the first communicator. */
-void nccl_told_read(struct nccl_told *t, const struct nccl_log *log);
+void nccl_told_read(struct nccl_told *t, int log);
 /** ... as facts: the network, why it is no better one, and @nic; "": the first
  *  interface of sockets. */
 void nccl_told_say(struct nccl_told *t, const struct xport_self *self,

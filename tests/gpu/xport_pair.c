@@ -39,7 +39,7 @@
 struct outside {
 	struct worker as;	/* comes first */
 	struct worker_note note;
-	struct nccl_log log;	/* an agent's, else */
+	int log_fd;	/* of what NCCL writes; an agent's, else */
 	bool cancelled;
 };
 
@@ -167,10 +167,10 @@ static void end_main(int rank, int fd, struct outside *o)
 	struct xport *x;
 	struct ask ask;
 
-	nccl_log_open(&o->log, NULL);
+	o->log_fd = nccl_log_open(NULL);
 	o->as = (struct worker){
 		.note = &o->note, .log = "",
-		.log_fd = o->log.fd, .cancelled = cancelled,
+		.log_fd = o->log_fd, .cancelled = cancelled,
 	};
 	x = end_open(rank, &o->as, &a);
 	if (write(fd, &a, sizeof(a)) != sizeof(a) || x == NULL) {

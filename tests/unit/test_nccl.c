@@ -76,31 +76,32 @@ static void log_tells_where_a_pair_begins(void **state)
 {
 	char path[64], buf[64], dir[] = "/tmp/gpucheck-log-XXXXXX";
 	char logs_dir[64], saved[80], *text;
-	struct nccl_log log;
 	off_t from;
 	FILE *nccl;
+	int log;
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(logs_dir, sizeof(logs_dir), "%s/logs", dir);
 	snprintf(saved, sizeof(saved), "%s/x.log", logs_dir);
 	assert_int_equal(mkdir(logs_dir, 0700), 0);
-	assert_int_equal(nccl_log_open(&log, NULL), 0);
-	nccl = fopen(nccl_log_path(&log, path, sizeof(path)), "w");
+	log = nccl_log_open(NULL);
+	assert_true(log >= 0);
+	nccl = fopen(nccl_log_path(log, path, sizeof(path)), "w");
 	assert_non_null(nccl);
-	assert_false(nccl_log_last_warning(&log, 0, buf, sizeof(buf)));
+	assert_false(nccl_log_last_warning(log, 0, buf, sizeof(buf)));
 
 	fputs("x NCCL WARN of an old pair\n", nccl);
 	fflush(nccl);
-	assert_true(nccl_log_last_warning(&log, 0, buf, sizeof(buf)));
-	from = nccl_log_end(&log);
-	assert_false(nccl_log_last_warning(&log, from, buf, sizeof(buf)));
+	assert_true(nccl_log_last_warning(log, 0, buf, sizeof(buf)));
+	from = nccl_log_end(log);
+	assert_false(nccl_log_last_warning(log, from, buf, sizeof(buf)));
 
 	fputs("x NCCL WARN of this pair\n", nccl);
 	fflush(nccl);
-	assert_true(nccl_log_last_warning(&log, from, buf, sizeof(buf)));
+	assert_true(nccl_log_last_warning(log, from, buf, sizeof(buf)));
 	assert_string_equal(buf, "of this pair");
-	assert_int_equal(nccl_log_save(&log, from, saved, NULL), 0);
+	assert_int_equal(nccl_log_save(log, from, saved, NULL), 0);
 	text = rundir_read_text(logs_dir, "x.log", 100, NULL, NULL);
 	assert_non_null(text);
 	assert_string_equal(text, "x NCCL WARN of this pair\n");
@@ -109,17 +110,17 @@ static void log_tells_where_a_pair_begins(void **state)
 	assert_int_equal(unlink(saved), 0);
 	assert_int_equal(rmdir(logs_dir), 0);
 	assert_int_equal(symlink("/tmp", logs_dir), 0);
-	assert_int_equal(nccl_log_save(&log, from, saved, NULL), -1);
+	assert_int_equal(nccl_log_save(log, from, saved, NULL), -1);
 
-	nccl_log_forget(&log);
-	assert_false(nccl_log_last_warning(&log, 0, buf, sizeof(buf)));
+	nccl_log_forget(log);
+	assert_false(nccl_log_last_warning(log, 0, buf, sizeof(buf)));
 	fputs("x NCCL WARN of the next\n", nccl);
 	fflush(nccl);
-	assert_true(nccl_log_last_warning(&log, 0, buf, sizeof(buf)));
+	assert_true(nccl_log_last_warning(log, 0, buf, sizeof(buf)));
 	assert_string_equal(buf, "of the next");
 
 	fclose(nccl);
-	nccl_log_close(&log);
+	close(log);
 	unlink(logs_dir);
 	rmdir(dir);
 }

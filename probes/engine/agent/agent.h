@@ -131,7 +131,7 @@ struct slot {
 	int64_t oom_kills;	/* in our cgroup, when it started */
 	struct worker_note *note;
 	int note_fd;
-	struct nccl_log log;	/* what the worker's NCCL writes */
+	int log_fd;		/* of what the worker's NCCL writes */
 };
 
 /** @init is stolen.  The slot must stay where it is until slot_closed(). */

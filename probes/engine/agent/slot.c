@@ -43,7 +43,8 @@ int slot_init(struct slot *s, uv_loop_t *loop, json_t *init,
 		return err_set(e, errno, "cannot map the shared memory of a "
 					 "worker");
 	}
-	return nccl_log_open(&s->log, e);
+	s->log_fd = nccl_log_open(e);
+	return s->log_fd < 0 ? -1 : 0;
 }
 
 void slot_release(struct slot *s)
@@ -52,8 +53,8 @@ void slot_release(struct slot *s)
 	if (s->note != NULL) {
 		munmap(s->note, sizeof(*s->note));
 	}
-	if (s->log.fd > 0) {
-		nccl_log_close(&s->log);
+	if (s->log_fd > 0) {
+		close(s->log_fd);
 	}
 	if (s->note_fd > 0) {
 		close(s->note_fd);
@@ -76,7 +77,7 @@ int slot_save_log(const struct slot *s, const struct slot_death *how,
 	}
 	order_log_path(dir, s->rank, how->peer, how->attempt, path,
 		       sizeof(path));
-	return nccl_log_save(&s->log, how->log_from, path, e);
+	return nccl_log_save(s->log_fd, how->log_from, path, e);
 }
 
 /* Reports once how the worker has ended, when both its process and its socket
@@ -116,7 +117,7 @@ static void slot_ended(void *arg)
 	how.attempt = s->note->attempt;
 	how.log_from = s->note->log_from > 0 ? s->note->log_from : 0;
 	if (how.task >= 0 && !how.unfit &&
-	    nccl_log_last_warning(&s->log, how.log_from, warning,
+	    nccl_log_last_warning(s->log_fd, how.log_from, warning,
 				  sizeof(warning))) {
 		len = strlen(how.step);
 		snprintf(how.step + len, sizeof(how.step) - len,
@@ -239,9 +240,9 @@ int slot_start(struct slot *s, const char *self, struct err *e)
 				.data.stream = (uv_stream_t *)pipe },
 		[WORKER_NOTE_FD] = { .flags = UV_INHERIT_FD,
 				     .data.fd = s->note_fd },
-		[WORKER_LOG_FD] = { .flags = s->log.fd < 0 ? UV_IGNORE :
+		[WORKER_LOG_FD] = { .flags = s->log_fd < 0 ? UV_IGNORE :
 							     UV_INHERIT_FD,
-				    .data.fd = s->log.fd },
+				    .data.fd = s->log_fd },
 	};
 	uv_process_options_t o = {
 		.exit_cb = process_exited,
@@ -257,7 +258,7 @@ int slot_start(struct slot *s, const char *self, struct err *e)
 	}
 	uv_pipe_init(s->loop, pipe, 1);
 	memset(s->note, 0, sizeof(*s->note));
-	nccl_log_clear(&s->log);
+	nccl_log_clear(&s->log_fd);
 	s->hung = s->unusable = s->renewed = false;
 	s->late_ns = s->waited_ns = 0;
 	s->exit_code = s->exit_signal = 0;
