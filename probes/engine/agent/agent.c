@@ -133,12 +133,12 @@ static struct slot *slot_of_rank(struct agent *a, int64_t rank)
 /* ---- data connections -------------------------------------------------- */
 
 /* Drop those that have waited long enough; INT64_MAX drops all. */
-static void early_expire(struct early *l, int64_t now_ns)
+static void early_expire(struct agent *a, int64_t now_ns)
 {
-	for (int i = l->n - 1; i >= 0; i--) {
-		if (l->conns[i].until_ns < now_ns) {
-			door_drop(l->conns[i].conn);
-			l->conns[i] = l->conns[--l->n];
+	for (int i = a->n_early - 1; i >= 0; i--) {
+		if (a->early[i].until_ns < now_ns) {
+			door_drop(a->early[i].conn);
+			a->early[i] = a->early[--a->n_early];
 		}
 	}
 }
@@ -170,13 +170,13 @@ static void data_guest(uv_tcp_t *conn, const uint8_t *task,
 		}
 		return;
 	}
-	if (a->early.n == EARLY_MAX) {
+	if (a->n_early == EARLY_MAX) {
 		door_drop(conn);
 		return;
 	}
-	a->early.conns[a->early.n].conn = conn;
-	a->early.conns[a->early.n].until_ns = clock_now_ns() + EARLY_NS;
-	STR_COPY(a->early.conns[a->early.n++].nonce, nonce);
+	a->early[a->n_early].conn = conn;
+	a->early[a->n_early].until_ns = clock_now_ns() + EARLY_NS;
+	STR_COPY(a->early[a->n_early++].nonce, nonce);
 }
 
 /* ---- workers ------------------------------------------------------------ */
@@ -422,10 +422,10 @@ static bool may_work(struct agent *a, struct slot *s, int64_t id, int64_t rank,
  * of its task. */
 static void pass_early(struct agent *a, struct slot *s)
 {
-	for (int i = a->early.n - 1; i >= 0; i--) {
-		if (strcmp(a->early.conns[i].nonce, s->nonce) == 0) {
-			slot_conn(s, a->early.conns[i].conn);
-			a->early.conns[i] = a->early.conns[--a->early.n];
+	for (int i = a->n_early - 1; i >= 0; i--) {
+		if (strcmp(a->early[i].nonce, s->nonce) == 0) {
+			slot_conn(s, a->early[i].conn);
+			a->early[i] = a->early[--a->n_early];
 		}
 	}
 }
@@ -833,7 +833,7 @@ static void close_door(struct agent *a)
 {
 	door_close(a->door);
 	a->door = NULL;
-	early_expire(&a->early, INT64_MAX);
+	early_expire(a, INT64_MAX);
 }
 
 static void agent_leave(struct agent *a, int exit_code)
@@ -895,7 +895,7 @@ static void agent_tick(uv_timer_t *t)
 		return;
 	}
 	watchdog_set(AGENT_STUCK_NS, CODE_PARTIAL);
-	early_expire(&a->early, now);
+	early_expire(a, now);
 	/* rank 0 of PMI2 leaves its fence when the last one has entered it */
 	if (!a->told_started && a->state == AGENT_RUNNING && a->boot.size > 1 &&
 	    a->boot.how == BOOT_PMI2 && boot_hosts(&a->boot) &&

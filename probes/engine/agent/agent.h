@@ -199,22 +199,9 @@ static inline bool node_task_idle(const struct node_task *t)
 
 /* ---- agent --------------------------------------------------------------- */
 
-/**
- * Data connections that came before the task they are for: the two ends of a
- * pair get their orders by different ways, so the one that dials may be early.
- * They wait here for at most EARLY_NS.
- */
+/* So long, and so many, connections wait in agent.early. */
 #define EARLY_NS  (5 * NS_PER_S)
 #define EARLY_MAX 256
-
-struct early {
-	struct {
-		uv_tcp_t *conn;
-		char nonce[33];
-		int64_t until_ns;
-	} conns[EARLY_MAX];
-	int n;
-};
 
 /** How far the agent is in the run; it never goes back. */
 enum agent_state {
@@ -275,7 +262,14 @@ struct agent {
 	} words;
 	struct model *model;	/* --transport=sim: ranks without workers */
 	struct order_how how;	/* of its tasks */
-	struct early early;
+	struct {
+		uv_tcp_t *conn;
+		char nonce[33];
+		int64_t until_ns;
+	} early[EARLY_MAX];	/* data connections that came before their
+				 * task: the two ends of a pair get their
+				 * orders by different ways */
+	int n_early;
 	void *spare;	/* freed to report a lack of memory */
 	int exit_code;
 	struct err why;
