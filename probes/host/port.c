@@ -235,7 +235,7 @@ void port_growth_facts(const struct port *before, const struct port *after,
 /** The first: of a link that went, or came back. */
 static const struct {
 	const char *folder, *name;
-} counts[LINK_COUNTS] = {
+} count_files[LINK_COUNTS] = {
 	{ "", "carrier_changes" },
 	{ "statistics/", "rx_errors" },
 	{ "statistics/", "tx_errors" },
@@ -244,7 +244,7 @@ static const struct {
 };
 
 void link_counts_read(const char *root, const struct interface *i,
-		      struct link_counts *c)
+		      int64_t counts[LINK_COUNTS])
 {
 	char text[32], said[64], mac[2 * INTERFACE_MAC + 1];
 	size_t len = 0;
@@ -261,32 +261,32 @@ void link_counts_read(const char *root, const struct interface *i,
 	hash_hex(i->mac, i->mac_len, mac);
 	same = i->mac_len > 0 && strcmp(said, mac) == 0;
 	for (size_t k = 0; k < LINK_COUNTS; k++) {
-		c->n[k] = -1;
+		counts[k] = -1;
 		if (same && sysfile_read(text, sizeof(text), NET "%s%s", root,
-					 i->name, counts[k].folder,
-					 counts[k].name) > 0 &&
-		    units_parse_int(text, 0, INT64_MAX, &c->n[k], NULL) < 0) {
-			c->n[k] = -1;
+					 i->name, count_files[k].folder,
+					 count_files[k].name) > 0 &&
+		    units_parse_int(text, 0, INT64_MAX, &counts[k], NULL) < 0) {
+			counts[k] = -1;
 		}
 	}
 }
 
-bool link_counts_grown(const struct link_counts *before,
-		       const struct link_counts *now, char *buf, size_t size)
+bool link_counts_grown(const int64_t before[LINK_COUNTS],
+		       const int64_t now[LINK_COUNTS], char *buf, size_t size)
 {
 	size_t len = 0;
 
 	buf[0] = '\0';
 	for (size_t k = 0; k < LINK_COUNTS && len < size; k++) {
-		if (before->n[k] >= 0 && now->n[k] > before->n[k]) {
+		if (before[k] >= 0 && now[k] > before[k]) {
 			len += (size_t)snprintf(buf + len, size - len,
 						"%s%s +%lld", len ? ", " : "",
-						counts[k].name,
-						(long long)(now->n[k] -
-							    before->n[k]));
+						count_files[k].name,
+						(long long)(now[k] -
+							    before[k]));
 		}
 	}
-	return before->n[0] >= 0 && now->n[0] > before->n[0];
+	return before[0] >= 0 && now[0] > before[0];
 }
 
 /* ---- links of the kernel log --------------------------------------------- */

@@ -17,21 +17,16 @@
 
 #define LINK_COUNTS 5
 
-/** Counters of the kernel for an interface since it was created. */
-struct link_counts {
-	int64_t n[LINK_COUNTS];	/* -1 = it does not say */
-};
-
-/** Read the counters of @i below @root ("" = /). None if the interface of
- *  that name there has another hardware address: /sys of another network
- *  namespace. */
+/** Read the kernel's counters of @i since it was created, below @root ("" = /);
+ *  -1 = it does not say. None if the interface of that name there has another
+ *  hardware address: /sys of another network namespace. */
 void link_counts_read(const char *root, const struct interface *i,
-		      struct link_counts *c);
+		      int64_t counts[LINK_COUNTS]);
 
 /** Writes "carrier_changes +2, rx_errors +7" to @buf, "" if no counter has
  *  grown.  Returns true if the link was down in between. */
-bool link_counts_grown(const struct link_counts *before,
-		       const struct link_counts *now, char *buf, size_t size);
+bool link_counts_grown(const int64_t before[LINK_COUNTS],
+		       const int64_t now[LINK_COUNTS], char *buf, size_t size);
 
 /* Facts of an interface whose link went down and came back within 24 h: the
  * longest time away, how long ago that ended, and how often. */

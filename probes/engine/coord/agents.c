@@ -60,20 +60,20 @@ static void own_link_begin(struct coord_agent *a)
 		a->set->ports = p;
 	}
 	a->own_port = p;
-	own_link_note(p, &a->own_counts, "", clock_now_ns());
+	own_link_note(p, a->own_counts, "", clock_now_ns());
 }
 
-void own_link_note(struct own_port *port, struct link_counts *counts,
+void own_link_note(struct own_port *port, int64_t counts[LINK_COUNTS],
 		   const char *root, int64_t now_ns)
 {
 	if (!port) {
 		return;
 	}
 	if (port->counted_ns == 0 || now_ns - port->counted_ns >= COUNT_NS) {
-		link_counts_read(root, &port->at, &port->counts);
+		link_counts_read(root, &port->at, port->counts);
 		port->counted_ns = now_ns;
 	}
-	*counts = port->counts;
+	memcpy(counts, port->counts, sizeof(port->counts));
 }
 
 /* @a is lost.  Event own_link, "eth0 up": as it is now, or "eth0 flapped": it
@@ -85,14 +85,14 @@ static void own_link_tell(const struct coord_agent *a)
 	enum interface_way way = interface_says(
 		(const struct sockaddr *)&a->own, link, sizeof(link));
 	struct run_log *log = a->set->log;
-	struct link_counts now;
+	int64_t now[LINK_COUNTS];
 	bool flapped;
 
 	if (way == INTERFACE_UNKNOWN || !a->own_port) {
 		return;
 	}
-	link_counts_read("", &a->own_port->at, &now);
-	flapped = link_counts_grown(&a->own_counts, &now, grown, sizeof(grown));
+	link_counts_read("", &a->own_port->at, now);
+	flapped = link_counts_grown(a->own_counts, now, grown, sizeof(grown));
 	if (flapped && way == INTERFACE_UP) {
 		run_log_event(log, NULL, -1, "own_link", "%s flapped",
 			      a->own_port->at.name);
@@ -319,7 +319,7 @@ void agents_hear_entry(void *agent, enum message_type type, const void *bytes,
 	struct coord_agent *a = agent;
 	struct agents *s = a->set;
 
-	own_link_note(a->own_port, &a->own_counts, "", clock_now_ns());
+	own_link_note(a->own_port, a->own_counts, "", clock_now_ns());
 	if (a->said_hello && !s->dismissed) {
 		s->events->entry(s->arg, a, type, bytes, n);
 	}
@@ -331,7 +331,7 @@ void agents_hear(void *agent, json_t *msg)
 	struct agents *s = a->set;
 	const struct message_in in = message_read(msg);
 
-	own_link_note(a->own_port, &a->own_counts, "", clock_now_ns());
+	own_link_note(a->own_port, a->own_counts, "", clock_now_ns());
 	if (message_type(msg) == MSG_HELLO) {
 		take_hello(a, msg);
 		return;

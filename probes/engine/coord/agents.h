@@ -85,7 +85,7 @@ void run_log_sign(struct run_log *log, int64_t now_ns);
 struct own_port {
 	struct own_port *next;
 	struct interface at;
-	struct link_counts counts;
+	int64_t counts[LINK_COUNTS];
 	int64_t counted_ns;	/* 0 = never */
 };
 
@@ -93,7 +93,7 @@ struct own_port {
  *  what was counted until then, or up to a second before, and goes into
  *  @counts, did no harm.  Reads files of /sys below @root ("" = /), once a
  *  second of each interface. */
-void own_link_note(struct own_port *port, struct link_counts *counts,
+void own_link_note(struct own_port *port, int64_t counts[LINK_COUNTS],
 		   const char *root, int64_t now_ns);
 
 /* ---- agents -------------------------------------------------------------- */
@@ -114,7 +114,8 @@ struct coord_agent {
 	int64_t late_ns; /* in all, how long it did not run */
 	struct sockaddr_storage own; /* our address that it came to */
 	struct own_port *own_port;   /* the interface that has it */
-	struct link_counts own_counts;	/* of that, as the agent was heard */
+	int64_t own_counts[LINK_COUNTS];	/* of that, as the agent was
+						 * heard */
 	bool beside; /* it is on our machine, and has come within it */
 	int boot_rank;
 	int64_t local_rank; /* one-worker agent: its slot; -1: whole node */
