@@ -272,7 +272,8 @@ const char *gid_text(const uint8_t raw[GID_BYTES], char buf[GID_TEXT])
 
 /* ---- allowed GIDs ------------------------------------------------------- */
 
-size_t gid_allowed(struct gid_entry *table, size_t n, const struct gid_wish *w)
+size_t gid_allowed(struct gid_entry *table, size_t n, sa_family_t family,
+		   int roce, const struct ip_net *range)
 {
 	size_t kept = 0;
 
@@ -281,9 +282,9 @@ size_t gid_allowed(struct gid_entry *table, size_t n, const struct gid_wish *w)
 		struct ip_addr ip = gid_ip(g->raw);
 
 		/* an old kernel does not say which version it is */
-		if ((w->family == 0 || ip.family == w->family) &&
-		    (w->roce == 0 || g->roce == 0 || g->roce == w->roce) &&
-		    (w->range.prefix == 0 || ip_in(&ip, &w->range))) {
+		if ((family == 0 || ip.family == family) &&
+		    (roce == 0 || g->roce == 0 || g->roce == roce) &&
+		    (range->prefix == 0 || ip_in(&ip, range))) {
 			table[kept++] = *g;
 		}
 	}
@@ -417,22 +418,23 @@ static size_t take_index(struct gid_entry *table, size_t n, int index)
 static size_t take_allowed(const struct verbs_device *d,
 			   struct gid_entry *table, size_t n)
 {
-	const char *family = nccl_conf_get(d->conf, FAMILY, NULL);
-	const char *range = nccl_conf_get(d->conf, RANGE, NULL);
-	struct gid_wish wish = { 0 };
+	const char *of_family = nccl_conf_get(d->conf, FAMILY, NULL);
+	const char *in_range = nccl_conf_get(d->conf, RANGE, NULL);
+	sa_family_t family = 0;
+	struct ip_net range = { 0 };
 
 	if (!d->ethernet) {
 		return take_index(table, n, 0);
 	}
 	/* as NCCL, ignore a value that cannot be read */
-	if (family != NULL) {
-		gid_parse_family(family, &wish.family, NULL);
+	if (of_family != NULL) {
+		gid_parse_family(of_family, &family, NULL);
 	}
-	if (range != NULL) {
-		ip_net_parse(range, &wish.range, NULL);
+	if (in_range != NULL) {
+		ip_net_parse(in_range, &range, NULL);
 	}
-	wish.roce = verbs_setting_of(d, -1, VERSION).value;
-	n = gid_allowed(table, n, &wish);
+	n = gid_allowed(table, n, family,
+			verbs_setting_of(d, -1, VERSION).value, &range);
 	gid_order(table, n);
 	return n < GID_OFFERS ? n : GID_OFFERS;
 }

@@ -70,11 +70,6 @@ struct flow {
 	bool dead;		/* no acknowledgement at all */
 };
 
-struct flows {
-	struct ibv_cq *cq;
-	struct flow list[FLOWS_MAX];
-};
-
 /* ---- queue pairs --------------------------------------------------------- */
 
 int flows_new(struct xport_link *l)
@@ -93,19 +88,19 @@ int flows_new(struct xport_link *l)
 	if (n <= 1 || verbs_flows_lack(d) != NULL) {
 		return 0;
 	}
-	l->flows = calloc(1, sizeof(*l->flows));
+	l->flows = calloc(FLOWS_MAX, sizeof(*l->flows));
 	if (l->flows == NULL) {
 		return ENOMEM;
 	}
 	/* those that are measured at once have as much on their way */
-	l->flows->cq = d->v->create_cq(d->ctx, entries < d->max_cqe ?
-				       entries : d->max_cqe, NULL, NULL, 0);
-	if (l->flows->cq == NULL) {
+	l->flow_cq = d->v->create_cq(d->ctx, entries < d->max_cqe ?
+				     entries : d->max_cqe, NULL, NULL, 0);
+	if (l->flow_cq == NULL) {
 		return errno;
 	}
-	init.send_cq = init.recv_cq = l->flows->cq;
+	init.send_cq = init.recv_cq = l->flow_cq;
 	while (l->n_flows < n) {
-		struct flow *f = &l->flows->list[l->n_flows];
+		struct flow *f = &l->flows[l->n_flows];
 
 		init.cap.max_send_wr = l->n_flows < deep ?
 					       (uint32_t)l->tx_depth : 1;
@@ -121,7 +116,7 @@ int flows_new(struct xport_link *l)
 
 struct ibv_qp *flows_queue(const struct xport_link *l, int i)
 {
-	return i < l->n_flows ? l->flows->list[i].qp : NULL;
+	return i < l->n_flows ? l->flows[i].qp : NULL;
 }
 
 void flows_free(struct xport_link *l)
@@ -132,12 +127,12 @@ void flows_free(struct xport_link *l)
 		return;
 	}
 	for (int i = 0; i < FLOWS_MAX; i++) {
-		if (l->flows->list[i].qp != NULL) {
-			v->destroy_qp(l->flows->list[i].qp);
+		if (l->flows[i].qp != NULL) {
+			v->destroy_qp(l->flows[i].qp);
 		}
 	}
-	if (l->flows->cq != NULL) {
-		v->destroy_cq(l->flows->cq);
+	if (l->flow_cq != NULL) {
+		v->destroy_cq(l->flow_cq);
 	}
 	free(l->flows);
 }
@@ -146,7 +141,7 @@ void flows_free(struct xport_link *l)
 
 static void flow_send(struct xport_link *l, int i)
 {
-	struct flow *f = &l->flows->list[i];
+	struct flow *f = &l->flows[i];
 	struct ibv_sge sge = {
 		.addr = (uint64_t)(uintptr_t)&l->x->box->flow_out,
 		.length = sizeof(l->x->box->flow_out),
@@ -186,7 +181,7 @@ static bool flow_late(const struct flow *f, int64_t now_ns, int64_t timeout_ns)
 static void flow_take(struct xport_link *l, const struct ibv_wc *wc,
 		      int64_t now_ns, int64_t timeout_ns)
 {
-	struct flow *f = &l->flows->list[wc->wr_id % FLOWS_MAX];
+	struct flow *f = &l->flows[wc->wr_id % FLOWS_MAX];
 
 	if (wc->status == IBV_WC_RETRY_EXC_ERR) {
 		f->lost++;
@@ -220,8 +215,8 @@ static int flows_open(struct xport_link *l, int64_t gap_ns)
 	int open = 0;
 
 	for (int i = 0; i < l->n_flows; i++) {
-		l->flows->list[i].gaps_ns += gap_ns;
-		open += l->flows->list[i].state == FLOW_OPEN;
+		l->flows[i].gaps_ns += gap_ns;
+		open += l->flows[i].state == FLOW_OPEN;
 	}
 	return open;
 }
@@ -239,7 +234,7 @@ static int flows_run(struct xport_link *l, int64_t deadline_ns,
 				    now - last : 0) > 0 &&
 	       now < deadline_ns) {
 		last = now;
-		n = ibv_poll_cq(l->flows->cq, POLL_MAX, wc);
+		n = ibv_poll_cq(l->flow_cq, POLL_MAX, wc);
 		now = clock_now_ns();
 		for (int i = 0; i < n; i++) {
 			flow_take(l, &wc[i], now, timeout_ns);
@@ -254,7 +249,7 @@ static int flows_run(struct xport_link *l, int64_t deadline_ns,
 		}
 	}
 	for (int i = 0; i < l->n_flows; i++) {
-		struct flow *f = &l->flows->list[i];
+		struct flow *f = &l->flows[i];
 		bool waits = f->state == FLOW_OPEN &&
 			     flow_late(f, now, 2 * timeout_ns);
 
@@ -273,7 +268,7 @@ static int flows_run(struct xport_link *l, int64_t deadline_ns,
 static void flow_tell(const struct xport_link *l, int i, bool sends,
 		      double timeout_ms)
 {
-	const struct flow *f = &l->flows->list[i];
+	const struct flow *f = &l->flows[i];
 	const uint32_t label = flow_label(i);
 	char from[GID_TEXT], to[GID_TEXT], what[120];
 	struct xport_flow lost = { .sends = sends, .port = flow_port(label),
@@ -307,7 +302,7 @@ void flows_test(struct xport_link *l, bool sends, int64_t deadline_ns,
 	worker_step(l->x->self.worker, "testing %d flows to %s", l->n_flows,
 		    l->peer.name);
 	for (int i = 0; i < l->n_flows; i++) {
-		struct flow *f = &l->flows->list[i];
+		struct flow *f = &l->flows[i];
 
 		*f = (struct flow){ .qp = f->qp, .todo = FLOW_PROBES };
 		flow_send(l, i);
@@ -318,7 +313,7 @@ void flows_test(struct xport_link *l, bool sends, int64_t deadline_ns,
 	}
 	r->flows = 0;
 	for (int i = 0; i < l->n_flows; i++) {
-		const enum flow_state state = l->flows->list[i].state;
+		const enum flow_state state = l->flows[i].state;
 
 		r->flows += state == FLOW_GOOD || state == FLOW_LOSES;
 		if (state == FLOW_LOSES) {
@@ -336,7 +331,7 @@ static double flows_rate(const struct xport_link *l, const struct xport_cell *c,
 	/* the same pair with other queue pairs: a failure is not one of @l */
 	struct xport x = *l->x;
 	struct xport_link other = {
-		.x = &x, .cq = l->flows->cq, .n_queues = n, .peer = l->peer,
+		.x = &x, .cq = l->flow_cq, .n_queues = n, .peer = l->peer,
 		.tx_depth = l->tx_depth,
 	};
 	struct xport_result r;
@@ -345,7 +340,7 @@ static double flows_rate(const struct xport_link *l, const struct xport_cell *c,
 	/* no receive is posted there */
 	x.op = x.op == OP_SEND ? OP_WRITE : x.op;
 	for (int i = 0; i < n; i++) {
-		other.queue[i].qp = l->flows->list[i].qp;
+		other.queue[i].qp = l->flows[i].qp;
 	}
 	stream_init(&s, &other, c, deadline_ns);
 	if (stream_send(&s, c->warmup) < 0 || stream_run(&s) < 0) {
@@ -366,7 +361,7 @@ void flows_measure(struct xport_link *l, const struct xport_cell *c,
 	int n = 0;
 
 	while (n < FLOWS_AT_ONCE && flows_queue(l, n) != NULL) {
-		if (l->flows->list[n++].state != FLOW_GOOD) {
+		if (l->flows[n++].state != FLOW_GOOD) {
 			return;
 		}
 	}

@@ -33,13 +33,6 @@ struct gid_entry {
 	int prefix;		/* of the address; 0 = not known */
 };
 
-/** The GID that jobs use, by NCCL's settings. */
-struct gid_wish {
-	sa_family_t family;	/* AF_INET, AF_INET6; 0 = any */
-	int roce;		/* version; 0 = any */
-	struct ip_net range;	/* no bits of it: any */
-};
-
 /** "RoCE v2", "IB/RoCE v1" as in gid_attrs/types; 0 for anything else. */
 int gid_parse_type(const char *text);
 
@@ -51,8 +44,11 @@ struct ip_addr gid_ip(const uint8_t raw[GID_BYTES]);
 /** The same as text; returns @buf. */
 const char *gid_text(const uint8_t raw[GID_BYTES], char buf[GID_TEXT]);
 
-/** Keep those of @table that @w allows, in their order; how many. */
-size_t gid_allowed(struct gid_entry *table, size_t n, const struct gid_wish *w);
+/** Keep those of @table, in their order, that are of the @family (AF_INET,
+ *  AF_INET6), the version of @roce and the @range, which NCCL's settings want;
+ *  0, or no bits of the range: any.  How many. */
+size_t gid_allowed(struct gid_entry *table, size_t n, sa_family_t family,
+		   int roce, const struct ip_net *range);
 
 /** Put those that a port is better reached by first: RoCE v2 before v1, of v2
  *  what can be routed before what is of the link only, of these IPv4, of these
@@ -312,7 +308,8 @@ struct xport_link {
 	struct ibv_cq *cq;
 	struct link_queue queue[QPS_MAX];
 	int n_queues;
-	struct flows *flows;		/* flows.c; NULL: none */
+	struct flow *flows;		/* flows.c; NULL: none */
+	struct ibv_cq *flow_cq;		/* of all of them */
 	int n_flows;			/* of these, those that the pair has */
 	struct verbs_ticket own, peer;
 	struct gid_entry gid, peer_gid;	/* that this pair uses */

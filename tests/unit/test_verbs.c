@@ -156,15 +156,15 @@ static void gid_as_jobs_want_it(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct gid_wish w = { .family = cases[i].family,
-				      .roce = cases[i].roce };
+		struct ip_net range;
 		struct gid_entry table[TABLE_MAX];
 		size_t n = table_of(texts, table);
 		char left[TABLE_MAX] = "";
 
-		assert_int_equal(ip_net_parse(cases[i].range, &w.range, NULL),
+		assert_int_equal(ip_net_parse(cases[i].range, &range, NULL),
 				 0);
-		n = gid_allowed(table, n, &w);
+		n = gid_allowed(table, n, cases[i].family, cases[i].roce,
+				&range);
 		for (size_t k = 0; k < n; k++) {
 			left[k] = (char)('0' + table[k].index);
 		}
