@@ -23,76 +23,58 @@
 
 /* ---- as JSON ---------------------------------------------------------- */
 
-/** Nodes of the entry that is being made. */
-struct alike {
-	json_t *list;		/* the entries so far */
-	json_t *what;		/* of each of these nodes; NULL: none yet */
-	char *names;		/* of NAME_SIZE bytes each */
-	size_t n;
-};
-
-static int close_entry(struct alike *a)
+/** @names, of @n nodes, go into their entry; none: there is no such entry. */
+static int add_names(json_t *entry, const char *names, size_t n)
 {
-	struct str names = STR_INIT;
+	struct str list = STR_INIT;
 	int rc = 0;
 
-	if (a->what) {
-		hostlist_add(&names, a->names, NAME_SIZE, a->n);
-		rc = json_object_set_new(a->what, "names",
-					 json_text(str_text(&names)));
-		rc |= json_array_append_new(a->list, a->what);
-		rc |= names.failed ? -1 : 0;
+	if (n > 0) {
+		hostlist_add(&list, names, NAME_SIZE, n);
+		rc = json_object_set_new(entry, "names",
+					 json_text(str_text(&list)));
+		rc |= list.failed ? -1 : 0;
 	}
-	a->what = NULL;
-	a->n = 0;
-	str_release(&names);
+	str_release(&list);
 	return rc;
-}
-
-static int add_node(struct alike *a, json_t *node)
-{
-	const char *name = run_entry_of(node).name;
-	json_t *what = json_copy(node);
-	int rc = 0;
-
-	json_object_del(what, "first_rank");
-	/* not of one that never came, and has no name of its own */
-	if (!hostlist_is_name(name)) {
-		rc = close_entry(a);
-		return json_array_append_new(a->list, what) < 0 ? -1 : rc;
-	}
-	json_object_del(what, "name");
-	if (a->what && json_equal(what, a->what)) {
-		json_decref(what);
-	} else {
-		rc = close_entry(a);
-		a->what = what;
-	}
-	str_copy(a->names + a->n++ * NAME_SIZE, NAME_SIZE, name);
-	return a->what ? rc : -1;
 }
 
 json_t *model_nodes_json(const json_t *nodes)
 {
-	struct alike a = {
-		.list = json_array(),
-		.names = calloc(json_array_size(nodes) + 1, NAME_SIZE),
-	};
-	int rc = a.list && a.names ? 0 : -1;
-	json_t *node;
-	size_t i;
+	json_t *list = json_array(), *entry = NULL, *node;
+	char *names = calloc(json_array_size(nodes) + 1, NAME_SIZE);
+	int rc = list && names ? 0 : -1;
+	size_t i, n = 0;	/* nodes of @entry that have a name */
 
 	json_array_foreach(nodes, i, node) {
-		rc = rc < 0 ? rc : add_node(&a, node);
+		const char *name = run_entry_of(node).name;
+		/* not of one that never came, and has no name of its own */
+		bool named = hostlist_is_name(name);
+		json_t *what = json_copy(node);
+
+		json_object_del(what, "first_rank");
+		if (named) {
+			json_object_del(what, "name");
+		}
+		if (named && n > 0 && json_equal(what, entry)) {
+			json_decref(what);
+		} else {
+			rc |= add_names(entry, names, n);
+			rc |= json_array_append_new(list, what);
+			entry = what;
+			n = 0;
+		}
+		if (rc == 0 && named) {
+			str_copy(names + n++ * NAME_SIZE, NAME_SIZE, name);
+		}
 	}
-	rc = rc < 0 ? rc : close_entry(&a);
-	json_decref(a.what);
-	free(a.names);
+	rc = rc < 0 ? rc : add_names(entry, names, n);
+	free(names);
 	if (rc < 0) {
-		json_decref(a.list);
+		json_decref(list);
 		return NULL;
 	}
-	return a.list;
+	return list;
 }
 
 /* ---- from JSON --------------------------------------------------------- */
