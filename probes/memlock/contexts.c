@@ -150,13 +150,6 @@ int unit_parse(const struct str *text, struct unit_limit *out, struct err *e)
 	return l.rc;
 }
 
-static bool is_conf(const char *name)
-{
-	const char *dot = strrchr(name, '.');
-
-	return dot != NULL && strcmp(dot, ".conf") == 0;
-}
-
 /* ---- service ------------------------------------------------------------- */
 
 #define UNIT	   "slurmd.service"
@@ -246,7 +239,7 @@ static int read_service(struct service *s, struct err *e)
 	for (size_t i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), UNIT ".d/%.63s", names[i]);
 		if ((i == 0 || strcmp(names[i], names[i - 1]) != 0) &&
-		    is_conf(names[i]) && read_first(s, name, e) < 0) {
+		    str_ends(names[i], ".conf") && read_first(s, name, e) < 0) {
 			return -1;
 		}
 	}
@@ -462,7 +455,7 @@ static int read_files(struct memlock *m, const struct conf_user *who,
 	for (size_t i = 0; i <= n; i++) {
 		snprintf(path, 160, "%s%s", i > 0 ? CONF_FOLDER "/" : "",
 			 names[i]);
-		if (!is_conf(path)) {
+		if (!str_ends(path, ".conf")) {
 			continue;
 		}
 		if (memlock_read(m, path, e) == 0) {

@@ -310,41 +310,24 @@ void trial_bisect(struct trial *t)
 /* Mappings that the call itself may have wanted. */
 #define MAPS_BESIDES	 16
 
-static bool by_permission(const struct refusal *r)
-{
-	return strcmp(r->check, CHECK_MLOCK) != 0;
-}
-
-static bool at_limit(const struct refusal *r)
-{
-	return r->limit_B != MEMLOCK_UNLIMITED &&
-	       r->tried_B > r->limit_B - PINNED_BESIDES_B;
-}
-
-static bool above_cgroup(const struct refusal *r)
-{
-	return r->cgroup_B != MEMLOCK_UNLIMITED && r->tried_B > r->cgroup_B;
-}
-
-static bool out_of_maps(const struct refusal *r)
-{
-	return r->max_maps > 0 && r->maps + MAPS_BESIDES >= r->max_maps;
-}
-
-static bool is_full(const struct refusal *r)
-{
-	return r->nothing_works && r->device_max > 0;
-}
+/** What a refusal shows besides its errno. */
+enum {
+	BY_PERMISSION = 1,	/* there are permissions that could be lacking */
+	AT_LIMIT = 2,
+	ABOVE_CGROUP = 4,
+	OUT_OF_MAPS = 8,
+	IS_FULL = 16,
+};
 
 /* The first that fits is the cause. */
 static const struct proof_cause {
 	const char *code;
-	int errors[3];
-	bool (*fits)(const struct refusal *r);	/* NULL: always */
+	int errors[3];		/* any, if there are none */
+	unsigned shows;		/* one of these; 0: whatever it shows */
 	const char *says;
 } causes[] = {
 	{ .code = "infiniband_denied", .errors = { EACCES, EPERM },
-	  .fits = by_permission,
+	  .shows = BY_PERMISSION,
 	  .says = "the user of the job may not open it: check the permissions "
 		  "of /dev/infiniband/uverbs*" },
 	{ .code = "infiniband_missing", .errors = { ENOENT, ENODEV, ENXIO },
@@ -353,13 +336,13 @@ static const struct proof_cause {
 	{ .code = "fd_limit", .errors = { EMFILE, ENFILE },
 	  .says = "too many open files: see nofile" },
 	{ .code = CODE_ENOMEM, .errors = { ENOMEM, EAGAIN, EPERM },
-	  .fits = at_limit, .says = "refused at the limit RLIMIT_MEMLOCK" },
-	{ .code = "cgroup_memory", .errors = { ENOMEM }, .fits = above_cgroup,
+	  .shows = AT_LIMIT, .says = "refused at the limit RLIMIT_MEMLOCK" },
+	{ .code = "cgroup_memory", .errors = { ENOMEM }, .shows = ABOVE_CGROUP,
 	  .says = "not memlock: the limit of the job's memory cgroup is "
 		  "smaller" },
-	{ .code = "map_count", .errors = { ENOMEM }, .fits = out_of_maps,
+	{ .code = "map_count", .errors = { ENOMEM }, .shows = OUT_OF_MAPS,
 	  .says = "not memlock: vm.max_map_count mappings are in use" },
-	{ .code = "device_full", .errors = { ENOMEM, ENOSPC }, .fits = is_full,
+	{ .code = "device_full", .errors = { ENOMEM, ENOSPC }, .shows = IS_FULL,
 	  .says = "not memlock: the device has none left, even for the "
 		  "smallest request" },
 	{ .code = "enomem_not_memlock", .errors = { ENOMEM },
@@ -368,33 +351,47 @@ static const struct proof_cause {
 	{ .code = "refused", .says = "refused" },
 };
 
-static bool is_cause(const struct proof_cause *c, const struct refusal *r)
+static bool has_error(const struct proof_cause *c, int error)
 {
-	bool known = c->errors[0] == 0;		/* any */
+	bool has = c->errors[0] == 0;
 
 	/* what refuses without an errno is none of those that are listed */
 	for (int i = 0; i < 3 && c->errors[i] != 0; i++) {
-		known |= c->errors[i] == r->error;
+		has |= c->errors[i] == error;
 	}
-	return known && (c->fits == NULL || c->fits(r));
+	return has;
 }
 
 const char *refusal_explain(const struct refusal *r, char *detail, size_t size)
 {
 	const struct proof_cause *c = causes;
+	unsigned shown = strcmp(r->check, CHECK_MLOCK) != 0 ? BY_PERMISSION : 0;
 	char have[32];
 	int n;
 
-	while (!is_cause(c, r)) {
+	if (r->limit_B != MEMLOCK_UNLIMITED &&
+	    r->tried_B > r->limit_B - PINNED_BESIDES_B) {
+		shown |= AT_LIMIT;
+	}
+	if (r->cgroup_B != MEMLOCK_UNLIMITED && r->tried_B > r->cgroup_B) {
+		shown |= ABOVE_CGROUP;
+	}
+	if (r->max_maps > 0 && r->maps + MAPS_BESIDES >= r->max_maps) {
+		shown |= OUT_OF_MAPS;
+	}
+	if (r->nothing_works && r->device_max > 0) {
+		shown |= IS_FULL;
+	}
+	while (!has_error(c, r->error) || (c->shows & ~shown) != 0) {
 		c++;		/* the last one fits all */
 	}
 	n = snprintf(detail, size, "%s: %s",
 		     r->error != 0 ? strerror(r->error) : "no reason given",
 		     c->says);
-	if (c->fits == at_limit && n > 0 && (size_t)n < size) {
+	if (c->shows == AT_LIMIT && n > 0 && (size_t)n < size) {
 		snprintf(detail + n, size - (size_t)n, ", %s",
 			 memlock_text(r->limit_B, have, sizeof(have)));
-	} else if (c->fits == is_full && n > 0 && (size_t)n < size) {
+	} else if (c->shows == IS_FULL && n > 0 && (size_t)n < size) {
 		snprintf(detail + n, size - (size_t)n, " (its maximum is %lld)",
 			 (long long)r->device_max);
 	}
