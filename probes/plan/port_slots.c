@@ -164,43 +164,40 @@ void port_slots_make(struct port_slots *s, const struct port_set *nodes, int n)
 
 /* ---- matching ------------------------------------------------------------ */
 
-static bool named(const struct port_seen *s, const struct port_seen *p)
-{
-	return strcmp(s->name, p->name) == 0;
-}
+/* How a port can fit a slot, the best way first. */
+enum fit { FIT_ALL, FIT_CLASS, FIT_NAME, FIT_LAYER, FITS };
 
-static bool fits_class(const struct port_seen *s, const struct port_seen *p)
+static bool fits(enum fit fit, const struct port_seen *s,
+		 const struct port_seen *p)
 {
-	return p->up && same_class(&s->class, &p->class);
-}
+	bool named = strcmp(s->name, p->name) == 0;
+	bool alike = p->up && same_class(&s->class, &p->class);
 
-static bool fits_all(const struct port_seen *s, const struct port_seen *p)
-{
-	return named(s, p) && (!p->up || fits_class(s, p));
-}
-
-static bool fits_layer(const struct port_seen *s, const struct port_seen *p)
-{
-	return strcmp(s->class.link_layer, p->class.link_layer) == 0;
+	switch (fit) {
+	case FIT_ALL:
+		return named && (!p->up || alike);
+	case FIT_CLASS:
+		return alike;
+	case FIT_NAME:
+		return named;
+	default:
+		return strcmp(s->class.link_layer, p->class.link_layer) == 0;
+	}
 }
 
 void port_slots_match(const struct port_slots *s, const struct port_set *node,
 		      int at[PORT_MAX])
 {
-	static bool (*const rules[])(const struct port_seen *,
-				     const struct port_seen *) = {
-		fits_all, fits_class, named, fits_layer,
-	};
 	bool taken[PORT_MAX] = { false };
 
 	for (int i = 0; i < PORT_MAX; i++) {
 		at[i] = -1;
 	}
-	for (size_t r = 0; r < sizeof(rules) / sizeof(*rules); r++) {
+	for (enum fit fit = FIT_ALL; fit < FITS; fit++) {
 		for (int i = 0; i < s->n; i++) {
 			for (int p = 0; at[i] < 0 && p < node->n; p++) {
 				if (!taken[p] &&
-				    rules[r](&s->slot[i], &node->ports[p])) {
+				    fits(fit, &s->slot[i], &node->ports[p])) {
 					at[i] = p;
 					taken[p] = true;
 				}
