@@ -337,23 +337,6 @@ static int64_t gpu_of(const struct look *l, int64_t pid)
 	return n == 1 ? gpu : RECORD_NONE;
 }
 
-/** Return true if a process other than the ranks uses the GPU. */
-static bool is_shared(const struct look *l, const struct gpu_use *use)
-{
-	for (unsigned int k = 0; k < use->n_pids; k++) {
-		size_t i = 0;
-
-		while (i < l->procs.n &&
-		       l->procs.list[i].pid != (int64_t)use->pids[k]) {
-			i++;
-		}
-		if (i == l->procs.n) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static struct hang_row new_row(const struct look *l, const char *node,
 			       int64_t rank, int64_t pid)
 {
@@ -474,12 +457,17 @@ static void say_row(const struct look *l, const struct proc *p,
 	}
 	if (row.gpu >= 0 && row.gpu < GPU_WATCH_MAX) {
 		const struct gpu_use *use = &l->use[row.gpu];
+		unsigned int k = 0;
 
 		row.gpu_busy_pct = use->busy_pct;
 		row.gpu_clock_MHz = use->clock_MHz;
 		STR_COPY(row.gpu_throttled, use->throttled);
-		/* else what others do there would be held against it */
-		if (!is_shared(l, use)) {
+		/* what others than the ranks do there must not be held
+		 * against it */
+		while (k < use->n_pids && procs_at(&l->procs, use->pids[k])) {
+			k++;
+		}
+		if (k == use->n_pids) {
 			row.gpu_power_W = use->power_W;
 			row.gpu_sm_pct = use->sm_pct;
 			row.gpu_warp_pct = use->warp_pct;

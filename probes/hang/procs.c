@@ -145,7 +145,6 @@ const char *stacks_read(struct procs *p, int64_t deadline_ns)
 
 #define ENVIRON_MAX (1 << 20)
 #define MAPS_MAX (8 << 20)
-#define DEPTH_MAX 64		/* from a process up to one above it */
 #define READ_S	  1		/* for the memory map of one */
 #define MUTE_MAX  3		/* then the others are not looked at */
 
@@ -439,27 +438,22 @@ static const struct {
 	{ "SLURM_PROCID", "SLURM_NTASKS", NULL, NULL },
 };
 
-static bool is_below(const char *root, int64_t pid, int64_t above)
+struct proc *procs_at(const struct procs *p, int64_t pid)
 {
-	struct proc_look l = { .parent = pid };
-
-	for (int i = 0; i < DEPTH_MAX && l.parent > 0; i++) {
-		if (l.parent == above) {
-			return true;
-		}
-		proc_look(root, l.parent, &l);
-	}
-	return false;
-}
-
-struct proc *procs_add(struct procs *p, int64_t pid)
-{
-	struct proc *list;
-
 	for (size_t i = 0; i < p->n; i++) {
 		if (p->list[i].pid == pid) {
 			return &p->list[i];
 		}
+	}
+	return NULL;
+}
+
+struct proc *procs_add(struct procs *p, int64_t pid)
+{
+	struct proc *list = procs_at(p, pid);
+
+	if (list) {
+		return list;
 	}
 	list = realloc(p->list, (p->n + 1) * sizeof(*list));
 	if (!list) {
@@ -594,7 +588,7 @@ int procs_find(const char *root, const char *job, int64_t pid,
 		int64_t id = strtoll(entry->d_name, NULL, 10);
 
 		if (id > 0 && id != getpid() &&
-		    (pid <= 0 || is_below(root, id, pid))) {
+		    (pid <= 0 || process_is_below(root, id, pid))) {
 			rc = consider(root, pid > 0 ? "" : job, id, p);
 			p->mute += rc > 0;
 		}
@@ -613,15 +607,13 @@ void procs_keep_ranks(struct procs *p)
 
 	for (size_t i = 0; keep && i < all.n; i++) {
 		const struct proc *c = &all.list[i];
-		const struct proc *above = NULL; /* it has forked @c */
+		/* it has forked @c */
+		const struct proc *above = procs_at(&all, c->first.parent);
 		bool below = false;		 /* @c has started a rank */
 
-		for (size_t k = all.n; k-- > 0;) {
-			if (all.list[k].pid == c->first.parent) {
-				above = &all.list[k];
-			}
-			below = below || (all.list[k].first.parent == c->pid &&
-					  all.list[k].rank_own);
+		for (size_t k = 0; k < all.n && !below; k++) {
+			below = all.list[k].first.parent == c->pid &&
+				all.list[k].rank_own;
 		}
 		keep[i] = c->rank_own ?
 				  !above || !above->rank_own ||

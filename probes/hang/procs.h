@@ -102,6 +102,8 @@ int proc_look(const char *root, int64_t pid, struct proc_look *l);
  */
 int procs_find(const char *root, const char *job, int64_t pid,
 	       struct procs *p);
+/** The process of that number; NULL if it is not among them. */
+struct proc *procs_at(const struct procs *p, int64_t pid);
 /** One more by its number, if it is not among them: the place, NULL without
  *  memory. */
 struct proc *procs_add(struct procs *p, int64_t pid);

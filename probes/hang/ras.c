@@ -374,20 +374,6 @@ static bool is_here(const char *host, char addrs[][NET_ADDR_TEXT], int n)
 	return here || strcmp(host, name) == 0;
 }
 
-/** Return true if @pid is a process of this node that is not part of the
- *  job. */
-static bool is_strange(const struct look *l, int64_t pid)
-{
-	struct proc_look now;
-
-	for (size_t k = 0; k < l->procs.n; k++) {
-		if (l->procs.list[k].pid == pid) {
-			return false;
-		}
-	}
-	return proc_look(l->root, pid, &now) == 0;
-}
-
 /** Return true if @r is, by its number, a rank of the job whose process is
  *  gone. */
 static bool is_lost(const struct look *l, const struct ras_rank *r)
@@ -467,9 +453,13 @@ bool look_ask(const struct look *l, int64_t until_ns, struct ras_answer *a)
 	 * one: its live processes are known */
 	for (size_t i = 0; i < a->n; i++) {
 		struct ras_rank *r = &a->ranks[i];
+		struct proc_look now;
 
 		r->here = r->host[0] && is_here(r->host, addrs, n_addrs);
-		strange = strange || (r->here && is_strange(l, r->pid));
+		/* a live process that is not part of the job */
+		strange = strange ||
+			  (r->here && !procs_at(&l->procs, r->pid) &&
+			   proc_look(l->root, r->pid, &now) == 0);
 		/* words leave the number out where a rank is like the most:
 		 * then it is the process that has this rank of as many */
 		for (size_t k = 0; k < l->procs.n && r->pid == 0; k++) {
@@ -480,10 +470,8 @@ bool look_ask(const struct look *l, int64_t until_ns, struct ras_answer *a)
 				r->here = true;
 			}
 		}
-		ours = ours || (a->words && is_lost(l, r));
-		for (size_t k = 0; r->here && k < l->procs.n; k++) {
-			ours = ours || l->procs.list[k].pid == r->pid;
-		}
+		ours = ours || (a->words && is_lost(l, r)) ||
+		       (r->here && procs_at(&l->procs, r->pid));
 	}
 	a->n = ours && !(a->words && strange) ? a->n : 0;
 	str_release(&text);

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -190,32 +191,20 @@ static bool is_service(unsigned int pid)
 	       str_starts(comm, "nvidia-");
 }
 
-/** Return the parent of process @pid; 0 if it is not visible here. */
-static unsigned int parent_of(unsigned int pid)
-{
-	char text[1024];
-	const char *at = sysfile_read(text, sizeof(text), "/proc/%u/stat",
-				      pid) > 0 ? strrchr(text, ')') : NULL;
-	unsigned int parent = 0;
-
-	return at && sscanf(at, ") %*c %u", &parent) == 1 ? parent : 0;
-}
-
 /** Return the topmost ancestor of this process that runs the same program: the
  *  process that started this run on this machine. */
-static unsigned int start_of_run(void)
+static int64_t start_of_run(void)
 {
-	unsigned int start = (unsigned int)getpid();
+	int64_t start = getpid();
 	char own[32] = "", comm[32];
 
 	sysfile_read(own, sizeof(own), "/proc/self/comm");
 	for (int depth = 0; depth < DEPTH_MAX; depth++) {
-		unsigned int parent = parent_of(start);
+		int64_t parent = process_parent("", start);
 
 		if (parent == 0 ||
-		    sysfile_read(comm, sizeof(comm), "/proc/%u/comm", parent) <=
-			    0 ||
-		    strcmp(own, comm) != 0) {
+		    sysfile_read(comm, sizeof(comm), "/proc/%" PRId64 "/comm",
+				 parent) <= 0 || strcmp(own, comm) != 0) {
 			break;
 		}
 		start = parent;
@@ -223,22 +212,11 @@ static unsigned int start_of_run(void)
 	return start;
 }
 
-/** Return true if process @pid is @start or one of its descendants. */
-static bool is_below(unsigned int pid, unsigned int start)
-{
-	for (int depth = 0; depth < DEPTH_MAX && pid > 0; depth++) {
-		if (pid == start) {
-			return true;
-		}
-		pid = parent_of(pid);
-	}
-	return false;
-}
-
 void gpu_holders(const char *uuid, bool used, struct gpu_holders *h)
 {
 	struct nvml_process list[HOLDERS_MAX];
-	unsigned int n = HOLDERS_MAX, start;
+	unsigned int n = HOLDERS_MAX;
+	int64_t start;
 	const struct nvml *lib;
 	nvmlDevice_t dev;
 	struct str out = STR_INIT;
@@ -256,8 +234,9 @@ void gpu_holders(const char *uuid, bool used, struct gpu_holders *h)
 		const char *job; /* "" without one, "?": not readable */
 		int got;
 
-		if (is_service(list[i].pid) || is_below(list[i].pid, start) ||
-		    (used && parent_of(list[i].pid) == 0)) {
+		if (is_service(list[i].pid) ||
+		    process_is_below("", list[i].pid, start) ||
+		    (used && process_parent("", list[i].pid) == 0)) {
 			continue;
 		}
 		got = vars == NULL ?

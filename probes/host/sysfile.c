@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,6 +19,27 @@
 #include "lib/base/units.h"
 
 /* ---- process ------------------------------------------------------------- */
+
+#define PROCESS_DEPTH 64	/* from a process up to one above it */
+
+int64_t process_parent(const char *root, int64_t pid)
+{
+	char text[1024];
+	const char *at = sysfile_read(text, sizeof(text), "%s/proc/%" PRId64
+				      "/stat", root, pid) > 0 ?
+				 strrchr(text, ')') : NULL;
+	int64_t parent = 0;
+
+	return at && sscanf(at, ") %*c %" SCNd64, &parent) == 1 ? parent : 0;
+}
+
+bool process_is_below(const char *root, int64_t pid, int64_t above)
+{
+	for (int i = 0; i < PROCESS_DEPTH && pid > 0 && pid != above; i++) {
+		pid = process_parent(root, pid);
+	}
+	return pid > 0 && pid == above;
+}
 
 const char *process_env(const char *vars, size_t len, const char *name)
 {

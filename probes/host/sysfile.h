@@ -49,6 +49,11 @@ int64_t pressure_waited_ns(const char *root);
  *  ("" = /): the lowest number of one, 0 when there is none. */
 long process_find(const char *root, const char *comm);
 
+/** The parent of process @pid below @root; 0 if it cannot be seen. */
+int64_t process_parent(const char *root, int64_t pid);
+/** Return true if process @pid below @root is @above or a descendant of it. */
+bool process_is_below(const char *root, int64_t pid, int64_t above);
+
 /** The value of @name in @vars, /proc/PID/environ of @len bytes that a NUL
  *  follows; "" for none.  Pure. */
 const char *process_env(const char *vars, size_t len, const char *name);
