@@ -377,14 +377,6 @@ static int plan_list(struct plan *plan, const struct layout *l,
 
 /* ---- a sample ---------------------------------------------------------- */
 
-struct sampling {
-	struct plan *plan;
-	const struct layout *l;
-	int round;
-	uint64_t *met;		/* two nodes each, sorted; NULL: all may */
-	size_t n_met;
-};
-
 static uint64_t nodes_of(const struct layout *l, int a, int b)
 {
 	uint64_t x = (uint64_t)l->ranks[a].node, y = (uint64_t)l->ranks[b].node;
@@ -397,45 +389,42 @@ static const struct order_key by_nodes[] = {
 	ORDER_END
 };
 
-static void take_pair(void *ctx, int a, int b)
-{
-	struct sampling *s = ctx;
-	uint64_t nodes = nodes_of(s->l, a, b);
-
-	if (s->met == NULL || !order_find(&nodes, s->met, s->n_met,
-					  sizeof(*s->met), by_nodes)) {
-		add_task(s->plan, s->round, a, b);
-	}
-}
-
 /** @k rounds of what @p wants. */
 static int plan_sample(struct plan *plan, const struct layout *l,
 		       const struct pairs *p, int k, struct err *e)
 {
-	struct sampling s = { .plan = plan, .l = l };
+	struct grid_pair *pairs;
 	struct strata strata;
-	bool room = true;
+	uint64_t nodes, *met = NULL;	/* two nodes each, sorted */
+	size_t n_pairs, n_met = 0;
+	bool room;
 
 	if (strata_make(&strata, l, p, k, p->seed, e) < 0) {
 		return -1;
 	}
+	pairs = calloc((size_t)l->n_ranks, 2 * sizeof(*pairs));
+	room = pairs != NULL;
 	for (int i = 0; room && i < strata.n; i++) {
-		s.round = i;
-		if (strata.turns[i] == STRATUM_NODES && s.met == NULL) {
+		if (strata.turns[i] == STRATUM_NODES && met == NULL) {
 			/* nodes that have met need not do so again */
-			s.n_met = plan->n;
-			s.met = calloc(s.n_met + 1, sizeof(*s.met));
-			room = s.met != NULL;
-			for (size_t x = 0; room && x < s.n_met; x++) {
-				s.met[x] = nodes_of(l, plan->tasks[x].a,
-						    plan->tasks[x].b);
+			n_met = plan->n;
+			met = calloc(n_met + 1, sizeof(*met));
+			room = met != NULL;
+			for (size_t x = 0; room && x < n_met; x++) {
+				met[x] = nodes_of(l, plan->tasks[x].a,
+						  plan->tasks[x].b);
 			}
-			if (room) {
-				order_sort(s.met, s.n_met, sizeof(*s.met),
-					   by_nodes);
+			order_sort(met, room ? n_met : 0, sizeof(*met),
+				   by_nodes);
+		}
+		n_pairs = room ? strata_pairs(&strata, i, pairs) : 0;
+		for (size_t x = 0; x < n_pairs; x++) {
+			nodes = nodes_of(l, pairs[x].src, pairs[x].dst);
+			if (!order_find(&nodes, met, n_met, sizeof(*met),
+					by_nodes)) {
+				add_task(plan, i, pairs[x].src, pairs[x].dst);
 			}
 		}
-		strata_pairs(&strata, i, take_pair, &s);
 	}
 	if (p->rounds > 0) {
 		double n = l->n_ranks;
@@ -451,7 +440,8 @@ static int plan_sample(struct plan *plan, const struct layout *l,
 			.share = (double)plan->cells / (n * (n - 1)),
 		};
 	}
-	free(s.met);
+	free(met);
+	free(pairs);
 	strata_release(&strata);
 	return room ? 0 : err_set(e, ENOMEM, "no memory for a sample");
 }

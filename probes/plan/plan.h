@@ -162,12 +162,12 @@ int strata_make(struct strata *s, const struct layout *l,
 void strata_release(struct strata *s);	/* safe on a zeroed one */
 
 /**
- * Call @pair with each pair of turn number @turn, @a and @b of any order.  If
- * the number of ranks or nodes is odd, the one that is left over meets one that
- * has a partner already.  Two nodes of STRATUM_NODES may have met in others.
+ * Set @pairs, with room for two of each rank, to those of turn number @turn,
+ * src and dst of any order; returns how many.  If the number of ranks or nodes
+ * is odd, the one that is left over meets one that has a partner already.  Two
+ * nodes of STRATUM_NODES may have met in others.
  */
-void strata_pairs(const struct strata *s, int turn,
-		  void (*pair)(void *ctx, int a, int b), void *ctx);
+size_t strata_pairs(const struct strata *s, int turn, struct grid_pair *pairs);
 
 /* ---- pass ---------------------------------------------------------------- */
 

@@ -318,12 +318,12 @@ struct meeting {
 	enum stratum of;
 	const struct strata_pools *pools;
 	int round, lap;
-	void (*pair)(void *ctx, int a, int b);
-	void *ctx;
+	struct grid_pair *pairs;
+	size_t n;
 };
 
 /** All ranks of two seats, those of the larger one a partner each. */
-static void meet_all(const struct meeting *m, const struct strata_group *large,
+static void meet_all(struct meeting *m, const struct strata_group *large,
 		     const struct strata_group *small)
 {
 	const int *order = m->pools->order;
@@ -340,13 +340,13 @@ static void meet_all(const struct meeting *m, const struct strata_group *large,
 
 		if (m->of != STRATUM_CROSS ||
 		    m->s->l->own[a].planned != m->s->l->own[b].planned) {
-			m->pair(m->ctx, a, b);
+			m->pairs[m->n++] = (struct grid_pair){ a, b };
 		}
 	}
 }
 
 /** One rank of each of two seats, on one rail if they share any. */
-static void meet_once(const struct meeting *m, const struct strata_group *x,
+static void meet_once(struct meeting *m, const struct strata_group *x,
 		      const struct strata_group *y)
 {
 	const int *order = m->pools->order;
@@ -357,14 +357,18 @@ static void meet_once(const struct meeting *m, const struct strata_group *x,
 		for (int b = y->first; b < y->first + y->n; b++) {
 			if (nic_at(m->s, m->pools, a) ==
 			    nic_at(m->s, m->pools, b)) {
-				m->pair(m->ctx, order[a], order[b]);
+				m->pairs[m->n++] = (struct grid_pair){
+					order[a], order[b]
+				};
 				return;
 			}
 		}
 	}
 	if (m->s->pools[STRATUM_CROSS] != NULL) {
-		m->pair(m->ctx, order[x->first + m->round % x->n],
-			order[y->first + m->round % y->n]);
+		m->pairs[m->n++] = (struct grid_pair){
+			order[x->first + m->round % x->n],
+			order[y->first + m->round % y->n]
+		};
 	}
 }
 
@@ -382,7 +386,7 @@ static int spare_round(const struct meeting *m, const struct strata_group *pool,
 /** The seats of @pool meet once.  A seat that is left over meets one that has a
  *  partner already, in a round that does not come, unless they have met when
  *  the other one was left over. */
-static void meet_pool(const struct meeting *m, const struct strata_group *pool)
+static void meet_pool(struct meeting *m, const struct strata_group *pool)
 {
 	const struct strata_group *seats = &m->pools->seats[pool->first];
 
@@ -411,12 +415,11 @@ static void meet_pool(const struct meeting *m, const struct strata_group *pool)
 	}
 }
 
-void strata_pairs(const struct strata *s, int turn,
-		  void (*pair)(void *ctx, int a, int b), void *ctx)
+size_t strata_pairs(const struct strata *s, int turn, struct grid_pair *pairs)
 {
 	const enum stratum of = s->turns[turn];
 	struct meeting m = { .s = s, .of = of, .pools = s->pools[of],
-			     .pair = pair, .ctx = ctx };
+			     .pairs = pairs };
 	int round = 0;		/* of that stratum */
 
 	for (int i = 0; i < turn; i++) {
@@ -434,4 +437,5 @@ void strata_pairs(const struct strata *s, int turn,
 			}
 		}
 	}
+	return m.n;
 }

@@ -42,9 +42,8 @@ struct heard {
 	size_t n, room;
 };
 
-static void hear(void *ctx, int a, int b)
+static void hear(struct heard *h, int a, int b)
 {
-	struct heard *h = ctx;
 	const struct cluster_rank *x = &h->l->ranks[a], *y = &h->l->ranks[b];
 
 	assert_true(a != b && x->group == y->group);
@@ -93,6 +92,8 @@ static size_t check_turns(const struct layout *l, enum pairs_kind kind, int k,
 {
 	struct pairs p = { .kind = kind };
 	struct heard h = { .l = l };
+	const size_t room = 2 * (size_t)l->n_ranks;
+	struct grid_pair *pairs = calloc(room, sizeof(*pairs));
 	struct strata s;
 	size_t n;
 
@@ -101,7 +102,11 @@ static size_t check_turns(const struct layout *l, enum pairs_kind kind, int k,
 		h.of = s.turns[i];
 		h.rank = calloc((size_t)l->n_ranks, sizeof(*h.rank));
 		h.nic = calloc((size_t)l->n_nics, sizeof(*h.nic));
-		strata_pairs(&s, i, hear, &h);
+		n = strata_pairs(&s, i, pairs);
+		assert_true(n <= room);
+		for (size_t x = 0; x < n; x++) {
+			hear(&h, pairs[x].src, pairs[x].dst);
+		}
 		for (int r = 0; h.of != STRATUM_NODES && r < l->n_ranks; r++) {
 			assert_in_range(h.rank[r], b->rank_least,
 					b->rank_most);
@@ -115,6 +120,7 @@ static size_t check_turns(const struct layout *l, enum pairs_kind kind, int k,
 		assert_true(h.pairs[i] != h.pairs[i - 1]);
 	}
 	n = h.n;
+	free(pairs);
 	free(h.pairs);
 	strata_release(&s);
 	return n;
