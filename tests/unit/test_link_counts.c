@@ -80,8 +80,9 @@ static void growth_is_told(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		assert_int_equal(link_counts_grown(cases[i].before, cases[i].now,
-						   buf, sizeof(buf)),
+		assert_int_equal(link_counts_grown(cases[i].before,
+						   cases[i].now, buf,
+						   sizeof(buf)),
 				 cases[i].flapped);
 		assert_string_equal(buf, cases[i].text);
 	}
