@@ -312,7 +312,7 @@ void trial_bisect(struct trial *t)
 
 /** What a refusal shows besides its errno. */
 enum {
-	BY_PERMISSION = 1,	/* there are permissions that could be lacking */
+	BY_PERMISSION = 1,	/* a permission could be lacking */
 	AT_LIMIT = 2,
 	ABOVE_CGROUP = 4,
 	OUT_OF_MAPS = 8,
