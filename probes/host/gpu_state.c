@@ -129,22 +129,6 @@ static const char *const counters[] = {
 
 /* The fact of @facts that has the scope and name of @like; its words are ""
  * where there is none. */
-static struct fact find_fact(const json_t *facts, const struct fact *like)
-{
-	size_t i;
-	json_t *f;
-
-	json_array_foreach((json_t *)(uintptr_t)facts, i, f) {
-		const struct fact one = fact_of(f);
-
-		if (strcmp(one.scope, like->scope) == 0 &&
-		    strcmp(one.fact, like->fact) == 0) {
-			return one;
-		}
-	}
-	return fact_of(NULL);
-}
-
 /* @fact, one of what @after is about, has grown, by the word of @source. */
 static void add_growth(const struct fact *after, const char *fact,
 		       const char *source, int64_t growth, json_t *out)
@@ -200,28 +184,14 @@ static void add_link_growth(const struct fact *before, const struct fact *after,
 
 /* ---- users of a GPU ------------------------------------------------------ */
 
-static bool is_usage(const struct fact *f)
-{
-	return strcmp(f->fact, GPU_BUSY) == 0 ||
-	       strcmp(f->fact, GPU_IN_USE) == 0;
-}
-
 /* Add the users of a GPU that had none @before.  A process that is not visible
  * here may be one of this run. */
 static void add_joined(const json_t *before, const struct fact *after,
 		       json_t *out)
 {
-	size_t i;
-	json_t *f;
-
-	json_array_foreach((json_t *)(uintptr_t)before, i, f) {
-		const struct fact one = fact_of(f);
-
-		if (is_usage(&one) && strcmp(one.scope, after->scope) == 0) {
-			return;
-		}
-	}
-	if (strstr(after->value, GPU_UNSEEN) == NULL &&
+	if (facts_find(before, after->scope, GPU_BUSY).fact[0] == '\0' &&
+	    facts_find(before, after->scope, GPU_IN_USE).fact[0] == '\0' &&
+	    strstr(after->value, GPU_UNSEEN) == NULL &&
 	    strstr(after->value, "(gpucheck,") == NULL) {
 		facts_add(out, after->scope, GPU_JOINED, after->value, "",
 			  after->source);
@@ -236,7 +206,8 @@ void gpu_growth_facts(const json_t *before, const json_t *after, json_t *out)
 
 	json_array_foreach((json_t *)(uintptr_t)after, i, f) {
 		const struct fact now = fact_of(f);
-		const struct fact then = find_fact(before, &now);
+		const struct fact then = facts_find(before, now.scope,
+						    now.fact);
 
 		if (str_index(counters, now.fact) >= 0) {
 			if (units_parse_int(then.value, 0, INT64_MAX, &a,
@@ -248,7 +219,8 @@ void gpu_growth_facts(const json_t *before, const json_t *after, json_t *out)
 			}
 		} else if (strcmp(now.fact, GPU_LINKS_FACT) == 0) {
 			add_link_growth(&then, &now, out);
-		} else if (is_usage(&now)) {
+		} else if (strcmp(now.fact, GPU_BUSY) == 0 ||
+			   strcmp(now.fact, GPU_IN_USE) == 0) {
 			add_joined(before, &now, out);
 		}
 	}

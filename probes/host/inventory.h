@@ -45,6 +45,9 @@ struct fact {
 };
 
 struct fact fact_of(const json_t *entry);
+/** The first one of @facts of that name about @scope; each text "" without. */
+struct fact facts_find(const json_t *facts, const char *scope,
+		       const char *fact);
 
 /** An inventory, or a port or GPU of it: a missing text is "", a missing tree
  *  NULL, another missing member 0.  All is borrowed from the JSON. */

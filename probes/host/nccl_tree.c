@@ -435,24 +435,6 @@ static const struct order_key by_order[] = {
 	ORDER_END
 };
 
-/** The Data Direct function of HCA @name, NULL if it has none. */
-static const char *data_direct(const json_t *facts, const char *name)
-{
-	const json_t *f;
-	size_t i;
-
-	json_array_foreach(facts, i, f) {
-		const struct fact one = fact_of(f);
-		const char *last = strrchr(one.value, '/');
-
-		if (strcmp(one.fact, "data_direct") == 0 && last != NULL &&
-		    strcmp(one.scope, name) == 0) {
-			return last + 1;
-		}
-	}
-	return NULL;
-}
-
 /** The HCAs below the root in the order of their addresses; how many. */
 static size_t read_hcas(const char *root, const json_t *facts,
 			struct tree_hca list[HCAS_MAX])
@@ -466,6 +448,9 @@ static size_t read_hcas(const char *root, const json_t *facts,
 
 	for (size_t i = 0; i < n; i++) {
 		struct tree_hca *h = &list[kept];
+		/* its Data Direct function, if it has one */
+		const char *function = strrchr(
+			facts_find(facts, names[i], "data_direct").value, '/');
 		struct pcie_place place;
 
 		pcie_find_hca(root, names[i], &place);
@@ -486,9 +471,9 @@ static size_t read_hcas(const char *root, const json_t *facts,
 		}
 		sysfile_read(layer, sizeof(layer), "%s/sys/class/infiniband/%s/"
 			     "ports/1/link_layer", root, names[i]);
-		if (data_direct(facts, names[i]) != NULL &&
+		if (function != NULL &&
 		    (direct == NULL || strcmp(direct, "0") != 0)) {
-			STR_COPY(h->bus, data_direct(facts, names[i]));
+			STR_COPY(h->bus, function + 1);
 		} else if (strcmp(layer, "Unspecified") != 0) {
 			first_function(h, vfs == NULL || strcmp(vfs, "0") != 0);
 		}

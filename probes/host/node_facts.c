@@ -31,6 +31,23 @@ struct fact fact_of(const json_t *entry)
 	return f;
 }
 
+struct fact facts_find(const json_t *facts, const char *scope,
+		       const char *fact)
+{
+	const json_t *entry;
+	size_t i;
+
+	json_array_foreach(facts, i, entry) {
+		const struct fact one = fact_of(entry);
+
+		if (strcmp(one.scope, scope) == 0 &&
+		    strcmp(one.fact, fact) == 0) {
+			return one;
+		}
+	}
+	return fact_of(NULL);
+}
+
 #define SEEN(member, type, to) \
 	FIELD(inventory_seen, member, #member, type, 0, to, "")
 #define PART(member, type, to, absence) \

@@ -379,20 +379,14 @@ void pcie_facts(const char *root, const json_t *gpus, json_t *facts)
 
 const char *pcie_link(const json_t *facts, const char *a, const char *b)
 {
-	char one[160], other[160];
-	const json_t *f;
-	size_t i;
+	char scope[160];
+	struct fact link;
 
-	snprintf(one, sizeof(one), "%.64s-%.64s", a, b);
-	snprintf(other, sizeof(other), "%.64s-%.64s", b, a);
-	json_array_foreach(facts, i, f) {
-		const struct fact link = fact_of(f);
-
-		if (strcmp(link.fact, "link") == 0 &&
-		    (strcmp(link.scope, one) == 0 ||
-		     strcmp(link.scope, other) == 0)) {
-			return link.value;
-		}
+	snprintf(scope, sizeof(scope), "%.64s-%.64s", a, b);
+	link = facts_find(facts, scope, "link");
+	if (link.fact[0] == '\0') {
+		snprintf(scope, sizeof(scope), "%.64s-%.64s", b, a);
+		link = facts_find(facts, scope, "link");
 	}
-	return NULL;
+	return link.fact[0] != '\0' ? link.value : NULL;
 }

@@ -226,24 +226,6 @@ static int merge_ports(struct seen_nic *list, int n)
 	return n;
 }
 
-/** The rate of port @name by the @facts of its node; 0: not known. */
-static double rate_of(const json_t *facts, const char *name)
-{
-	double rate = 0;
-	const json_t *f;
-	size_t i;
-
-	json_array_foreach(facts, i, f) {
-		const struct fact one = fact_of(f);
-
-		if (strcmp(one.fact, "rate") == 0 &&
-		    strcmp(one.scope, name) == 0) {
-			units_parse_real(one.value, 0, 1e6, &rate, NULL);
-		}
-	}
-	return rate;
-}
-
 /** Append the ports of @seen that NCCL may use: those of HCA @nic, which
  *  NULL: of none, whose place is not known. */
 static int take_ports(const struct inventory_seen *seen, const json_t *nic,
@@ -269,7 +251,8 @@ static int take_ports(const struct inventory_seen *seen, const json_t *nic,
 		}
 		*one = (struct seen_nic){ .ports = 1 };
 		STR_COPY(one->name, p.name);
-		one->rate_Gb_s = rate_of(seen->facts, p.name);
+		units_parse_real(facts_find(seen->facts, p.name, "rate").value,
+				 0, 1e6, &one->rate_Gb_s, NULL);
 		one->placed = nccl_place_parse(json_member(nic, "place"),
 					       &one->place) == 0;
 		take_device(one, &p, seen->nccl);
