@@ -315,7 +315,7 @@ static int open_door(struct ping_child *c, struct err *e)
 {
 	const struct net_ports ports = spec_ports(&c->spec);
 	struct ping_echo *x = &c->echo;
-	struct ping_door door;
+	struct ping_node self;
 
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll < 0) {
@@ -351,11 +351,11 @@ static int open_door(struct ping_child *c, struct err *e)
 	}
 	ping_watch(c, STDIN_FILENO, EPOLLIN, EVENT_STDIN, 0);
 	/* ports and key, for the others */
-	door = (struct ping_door){ .udp4 = net_port(x->udp4),
+	self = (struct ping_node){ .udp4 = net_port(x->udp4),
 				   .udp6 = net_port(x->udp6),
 				   .tcp = net_port(x->tcp) };
-	memcpy(door.key, x->key, sizeof(door.key));
-	node_task_say("ready", schema_json(ping_door_fields, &door));
+	memcpy(self.key, x->key, sizeof(self.key));
+	node_task_say("ready", schema_json(ping_door_fields, &self));
 	return 0;
 }
 

@@ -128,7 +128,7 @@ void ping_flow_send(struct ping_child *c, uint32_t flow)
 		ping_engine_give_up(&c->engine, flow);
 		return;
 	}
-	memcpy(mark.key, c->mesh.nodes[dst->node].door.key, sizeof(mark.key));
+	memcpy(mark.key, c->mesh.nodes[dst->node].key, sizeof(mark.key));
 	ping_mark_write(&mark, data, sizeof(data));
 	code = ping_socket_send(s, &dst->at.net.ip, ping_udp_port(c, dst),
 				data, sizeof(data));

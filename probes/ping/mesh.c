@@ -9,7 +9,7 @@
 #include "lib/data/rundir.h"
 #include "lib/data/schema.h"
 
-#define DOOR(member, ...) FIELD(ping_door, member, #member, __VA_ARGS__)
+#define DOOR(member, ...) FIELD(ping_node, member, #member, __VA_ARGS__)
 
 const struct field ping_door_fields[] = {
 	DOOR(udp4, INT, 0, UINT16_MAX, "port", .optional = FIELD_KEPT),
@@ -213,7 +213,7 @@ json_t *ping_mesh_tell(const struct ping_mesh *m)
 		}
 		json_array_append_new(nodes, json_pack(
 			"{s:s,s:b,s:o,s:o}", "name", n->name, "here", n->here,
-			"door", schema_json(ping_door_fields, &n->door), "ends",
+			"door", schema_json(ping_door_fields, n), "ends",
 			ends));
 	}
 	for (int i = 0; i < m->n_segments; i++) {
@@ -238,7 +238,7 @@ static int parse_node(const json_t *json, struct ping_mesh *m, struct err *e)
 	if (ends == NULL ||
 	    json_get_text(json, "name", n->name, sizeof(n->name), e) < 0 ||
 	    json_get_bool(json, "here", &n->here, e) < 0 ||
-	    schema_read(ping_door_fields, &n->door,
+	    schema_read(ping_door_fields, n,
 			json_object_get(json, "door"), e) < 0) {
 		return -1;
 	}

@@ -209,7 +209,7 @@ static int make_mesh(struct ping_mesh *m, const json_t *nodes,
 		    0) {
 			return -1;
 		}
-		n->here = schema_read(ping_door_fields, &n->door,
+		n->here = schema_read(ping_door_fields, n,
 				      json_object_get(node, "ready"),
 				      NULL) == 0;
 		if (add_ends(m, s, node, e) < 0) {

@@ -27,17 +27,13 @@
 #define PING_MAX_NODES 4096
 #define PING_MAX_ENDS  65536	/* addresses in all */
 
-/** Where a child answers. */
-struct ping_door {
-	int64_t udp4, udp6, tcp;	/* ports; 0 = nowhere */
-	uint8_t key[PING_KEY_BYTES];	/* that opens them */
-};
-
 struct ping_node {
 	char name[64];
 	bool here;		/* its child is ready; else it is a target
 				 * only */
-	struct ping_door door;
+	/* the door of its child, ping_door_fields: */
+	int64_t udp4, udp6, tcp;	/* ports; 0 = nowhere */
+	uint8_t key[PING_KEY_BYTES];	/* that opens them */
 	int first, n;		/* its addresses, in ends[] */
 };
 
@@ -60,7 +56,7 @@ struct ping_mesh {
 				 * knows only those that it asks: all of them */
 };
 
-/** The members of struct ping_door, as the others get them. */
+/** The door of a node, as the others get it. */
 extern const struct field ping_door_fields[];
 
 void ping_mesh_release(struct ping_mesh *m);
@@ -426,10 +422,9 @@ void ping_close_all(struct ping_child *c);
 static inline uint16_t ping_udp_port(const struct ping_child *c,
 				     const struct ping_end *d)
 {
-	const struct ping_door *door = &c->mesh.nodes[d->node].door;
+	const struct ping_node *n = &c->mesh.nodes[d->node];
 
-	return (uint16_t)(d->at.net.ip.family == AF_INET6 ? door->udp6 :
-							    door->udp4);
+	return (uint16_t)(d->at.net.ip.family == AF_INET6 ? n->udp6 : n->udp4);
 }
 /** One probe of @path. */
 void ping_send(struct ping_child *c, uint32_t path);

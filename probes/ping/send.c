@@ -111,7 +111,7 @@ static struct ping_mark mark_for(const struct ping_child *c,
 		.serial = serial,
 	};
 
-	memcpy(mark.key, c->mesh.nodes[dst->node].door.key, sizeof(mark.key));
+	memcpy(mark.key, c->mesh.nodes[dst->node].key, sizeof(mark.key));
 	return mark;
 }
 
@@ -313,7 +313,7 @@ static void send_syn(struct ping_child *c, uint32_t path)
 	const struct ping_end *dst = &c->mesh.ends[p->dst];
 	uint16_t port = c->tcp_port ?
 				c->tcp_port :
-				(uint16_t)c->mesh.nodes[dst->node].door.tcp;
+				(uint16_t)c->mesh.nodes[dst->node].tcp;
 	uint32_t serial = ping_engine_serial(&c->engine);
 	int *slot = &c->tcp_fds[serial & (c->engine.rules.window - 1)];
 	struct sockaddr_storage sa;
