@@ -102,8 +102,8 @@ int ahead_plan(const struct spec *s, const struct xport_ops *ops,
 		      l->n_ranks <= most_ranks);
 	/* the names of the nodes of a batch job are not known yet */
 	for (size_t i = 0; pairs.kind == PAIRS_LIST && i < pairs.n; i++) {
-		known &= s->local || (!pairs.list[i].a.node[0] &&
-				      !pairs.list[i].b.node[0]);
+		known &= s->local || (!pairs.list[i][0].node[0] &&
+				      !pairs.list[i][1].node[0]);
 	}
 	if (rc == 0 && known) {
 		rc = plan_pairs(l, &pairs, p, e);

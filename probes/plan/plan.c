@@ -119,19 +119,19 @@ int pairs_parse(const char *text, struct pairs *p, struct err *e)
 	}
 	for (;;) {
 		size_t len = strcspn(item, ","), i = 1;
-		struct pair_ends *pair = &p->list[p->n++];
+		struct pair_end *ends = p->list[p->n++];
 
 		/* "END-END".  Names of nodes have dashes too
 		 * ("gpu-01:3-gpu-02:3"), but an end closes with its number or
 		 * *, so at most one dash has an end on both sides. */
 		while (i + 1 < len && !(item[i] == '-' &&
-		       parse_end(item, i, &pair->a) &&
-		       parse_end(item + i + 1, len - i - 1, &pair->b))) {
+		       parse_end(item, i, &ends[0]) &&
+		       parse_end(item + i + 1, len - i - 1, &ends[1]))) {
 			i++;
 		}
-		pair->column = (int)(item - text) + 1;
+		ends[0].column = ends[1].column = (int)(item - text) + 1;
 		if (i + 1 >= len) {
-			bad_pair(e, item, len, pair->column);
+			bad_pair(e, item, len, ends[0].column);
 			pairs_release(p);
 			return -1;
 		}
@@ -254,8 +254,7 @@ int plan_relay(const struct layout *l, int from, int to,
 /** The ranks that @end names, one after the other: sets @first and returns how
  *  many they are, none of a node that has not come; or -1 with @e. */
 static int find_ranks(const struct layout *l, const struct pairs *p,
-		      const struct pair_end *end, int column, int *first,
-		      struct err *e)
+		      const struct pair_end *end, int *first, struct err *e)
 {
 	const struct cluster_node *node;
 	int64_t number;
@@ -265,7 +264,7 @@ static int find_ranks(const struct layout *l, const struct pairs *p,
 	if (!end->node[0]) {
 		return end->index < l->n_ranks ? 1 :
 			err_set(e, 0, "--pairs, column %d: no rank %d, the "
-				"ranks are 0 to %d", column, end->index,
+				"ranks are 0 to %d", end->column, end->index,
 				l->n_ranks - 1);
 	}
 	while (i < l->n_nodes && strcmp(l->nodes[i].name, end->node) != 0) {
@@ -281,7 +280,7 @@ static int find_ranks(const struct layout *l, const struct pairs *p,
 		return 0;
 	}
 	if (i == l->n_nodes) {
-		err_set(e, 0, "--pairs, column %d: no node '%s'", column,
+		err_set(e, 0, "--pairs, column %d: no node '%s'", end->column,
 			end->node);
 		return err_hint(e, "the first of %d nodes is '%s'",
 				l->n_nodes, l->nodes[0].name);
@@ -296,8 +295,8 @@ static int find_ranks(const struct layout *l, const struct pairs *p,
 	}
 	if (end->index >= node->gpus) {
 		return err_set(e, 0, "--pairs, column %d: no GPU %d on "
-			       "node '%s', which has %d", column, end->index,
-			       node->name, node->gpus);
+			       "node '%s', which has %d", end->column,
+			       end->index, node->name, node->gpus);
 	}
 	*first += node->first_rank;
 	return 1;
@@ -306,20 +305,21 @@ static int find_ranks(const struct layout *l, const struct pairs *p,
 /** Each rank of the one end with each of the other, but with itself, in the
  *  round in which the circle method has them. */
 static int add_each(struct plan *plan, const struct layout *l,
-		    const struct pairs *p, const struct pair_ends *pair,
+		    const struct pairs *p, const struct pair_end ends[2],
 		    struct err *e)
 {
+	const int column = ends[0].column;
 	int a, b, n_a, n_b;
 
-	n_a = find_ranks(l, p, &pair->a, pair->column, &a, e);
-	n_b = n_a < 0 ? -1 : find_ranks(l, p, &pair->b, pair->column, &b, e);
+	n_a = find_ranks(l, p, &ends[0], &a, e);
+	n_b = n_a < 0 ? -1 : find_ranks(l, p, &ends[1], &b, e);
 	if (n_b < 0) {
 		return -1;
 	}
-	if (n_a == 1 && n_b == 1 && a == b && pair->a.index != PAIR_ALL &&
-	    pair->b.index != PAIR_ALL) {
+	if (n_a == 1 && n_b == 1 && a == b && ends[0].index != PAIR_ALL &&
+	    ends[1].index != PAIR_ALL) {
 		return err_set(e, 0, "--pairs, column %d: rank %d is "
-			       "paired with itself", pair->column, a);
+			       "paired with itself", column, a);
 	}
 	for (int i = 0; i < n_a * n_b; i++) {
 		int x = a + i / n_b, y = b + i % n_b;
@@ -329,8 +329,8 @@ static int add_each(struct plan *plan, const struct layout *l,
 		}
 		if (p->inside && !layout_same_node(l, x, y)) {
 			err_set(e, 0, "--pairs, column %d: ranks %d and %d are "
-				"on different nodes", pair->column,
-				x < y ? x : y, x < y ? y : x);
+				"on different nodes", column, x < y ? x : y,
+				x < y ? y : x);
 			return err_hint(e, "the transport stays inside a node; "
 					"between nodes: --transport=nccl or "
 					"tcp");
@@ -355,7 +355,7 @@ static int plan_list(struct plan *plan, const struct layout *l,
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < p->n; i++) {
-		rc = add_each(&all, l, p, &p->list[i], e);
+		rc = add_each(&all, l, p, p->list[i], e);
 	}
 	if (rc == 0 && all.room > 0 && all.tasks == NULL) {
 		rc = err_set(e, ENOMEM, "no memory for a plan of %zu pairs",

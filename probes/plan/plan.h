@@ -35,16 +35,15 @@ int sched_round_of(int size, int a, int b);
 struct pair_end {
 	char node[64];	/* "": index is a global rank, else a GPU of node */
 	int index;		/* or, of a node, PAIR_ALL of them */
+	int column;		/* of the pair in the text, from 1 */
 };
 
 #define PAIR_ALL (-1)
 
 struct pairs {
 	enum pairs_kind kind;
-	struct pair_ends {
-		struct pair_end a, b;
-		int column;	/* in the text, from 1 */
-	} *list;		/* PAIRS_LIST: unordered, both directions */
+	struct pair_end (*list)[2];	/* PAIRS_LIST: unordered, both
+					 * directions */
 	size_t n;
 	int rounds;		/* strata_make() chooses so many; 0 = all */
 	uint64_t seed;		/* by that */

@@ -46,16 +46,16 @@ static void count_pairs(const struct jobs_plan *p, size_t n,
 		assert_int_equal(pairs_parse(str_text(&part->pairs), &pairs,
 					     NULL), 0);
 		for (size_t k = 0; k < pairs.n; k++) {
-			const struct pair_ends *x = &pairs.list[k];
-			size_t a = index_of(x->a.node);
-			size_t b = index_of(x->b.node);
+			const struct pair_end *x = pairs.list[k];
+			size_t a = index_of(x[0].node);
+			size_t b = index_of(x[1].node);
 
 			assert_true(a < n && b < n);
-			assert_int_equal(x->a.index, PAIR_ALL);
+			assert_int_equal(x[0].index, PAIR_ALL);
 			assert_true(hostlist_has(str_text(&part->nodes),
-						 x->a.node));
+						 x[0].node));
 			assert_true(hostlist_has(str_text(&part->nodes),
-						 x->b.node));
+						 x[1].node));
 			met[a][b]++;
 			met[b][a] += a != b;
 		}

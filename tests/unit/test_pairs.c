@@ -47,13 +47,13 @@ static void list_of_ranks_and_gpus(void **state)
 	assert_int_equal(pairs_parse("0-9,n0:1-n1:12,3-n1:0", &p, NULL), 0);
 	assert_int_equal(p.kind, PAIRS_LIST);
 	assert_int_equal(p.n, 3);
-	check_end(&p.list[0].a, "", 0);
-	check_end(&p.list[0].b, "", 9);
-	check_end(&p.list[1].a, "n0", 1);
-	check_end(&p.list[1].b, "n1", 12);
-	check_end(&p.list[2].a, "", 3);
-	check_end(&p.list[2].b, "n1", 0);
-	assert_int_equal(p.list[2].column, 16);
+	check_end(&p.list[0][0], "", 0);
+	check_end(&p.list[0][1], "", 9);
+	check_end(&p.list[1][0], "n0", 1);
+	check_end(&p.list[1][1], "n1", 12);
+	check_end(&p.list[2][0], "", 3);
+	check_end(&p.list[2][1], "n1", 0);
+	assert_int_equal(p.list[2][0].column, 16);
 	pairs_release(&p);
 }
 
@@ -64,12 +64,12 @@ static void names_may_have_dashes(void **state)
 	(void)state;
 	assert_int_equal(pairs_parse("gpu-01:3-gpu-02:5,7-a-8:1,1-b:2-4", &p,
 				     NULL), 0);
-	check_end(&p.list[0].a, "gpu-01", 3);
-	check_end(&p.list[0].b, "gpu-02", 5);
-	check_end(&p.list[1].a, "", 7);
-	check_end(&p.list[1].b, "a-8", 1);
-	check_end(&p.list[2].a, "1-b", 2);
-	check_end(&p.list[2].b, "", 4);
+	check_end(&p.list[0][0], "gpu-01", 3);
+	check_end(&p.list[0][1], "gpu-02", 5);
+	check_end(&p.list[1][0], "", 7);
+	check_end(&p.list[1][1], "a-8", 1);
+	check_end(&p.list[2][0], "1-b", 2);
+	check_end(&p.list[2][1], "", 4);
 	pairs_release(&p);
 }
 
@@ -80,10 +80,10 @@ static void a_star_is_every_gpu_of_a_node(void **state)
 	(void)state;
 	assert_int_equal(pairs_parse("gpu-01:*-gpu-02:*,n0:3-n1:*", &p, NULL),
 			 0);
-	check_end(&p.list[0].a, "gpu-01", PAIR_ALL);
-	check_end(&p.list[0].b, "gpu-02", PAIR_ALL);
-	check_end(&p.list[1].a, "n0", 3);
-	check_end(&p.list[1].b, "n1", PAIR_ALL);
+	check_end(&p.list[0][0], "gpu-01", PAIR_ALL);
+	check_end(&p.list[0][1], "gpu-02", PAIR_ALL);
+	check_end(&p.list[1][0], "n0", 3);
+	check_end(&p.list[1][1], "n1", PAIR_ALL);
 	pairs_release(&p);
 }
 

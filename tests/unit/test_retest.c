@@ -38,7 +38,7 @@ static void leave_out(struct run *r, const char *text)
 
 	assert_int_equal(pairs_parse(text, &p, NULL), 0);
 	for (size_t i = 0; i < p.n; i++) {
-		const struct pair_end *a = &p.list[i].a, *b = &p.list[i].b;
+		const struct pair_end *a = &p.list[i][0], *b = &p.list[i][1];
 		const int gpus = r->nodes[0].gpus;
 		int x = run_find_node(r, a->node, -1) * gpus;
 		int y = run_find_node(r, b->node, -1) * gpus;
