@@ -310,7 +310,7 @@ void trial_bisect(struct trial *t)
 /* Mappings that the call itself may have wanted. */
 #define MAPS_BESIDES	 16
 
-/** What a refusal shows besides its errno. */
+/** Signs of a cause besides the errno. */
 enum {
 	BY_PERMISSION = 1,	/* a permission could be lacking */
 	AT_LIMIT = 2,
