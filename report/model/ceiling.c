@@ -39,38 +39,33 @@ int64_t machine_nodes(const struct machine *m,
 
 /* ---- bounds -------------------------------------------------------------- */
 
-/** Input of the bounds; bandwidths in GB/s. */
-struct shape {
-	double rails, nic, nvlink;	/* B, one GPU's NICs, L */
-	double nodes, ranks, local;	/* N, n, g = n / N */
-};
-
 /** Formulas of a bound; the last three are those of NVLink. */
 enum formula {
 	RING, TREE, SHARP, ALL_TO_ALL, ONE_GPU, NVLINK, NVLS, TWICE
 };
 
-static double bound_GB_s(enum formula f, const struct shape *s)
+/** For @ranks ranks, @local on each of @nodes nodes. */
+static double bound_GB_s(enum formula f, const struct machine *m, double nodes,
+			 double ranks, double local)
 {
 	switch (f) {
 	case RING:
-		return s->rails;
+		return m->rails_GB_s;
 	case TREE:
-		return s->rails * s->nodes / (s->nodes - 1) * (s->ranks - 1) /
-		       s->ranks;
+		return m->rails_GB_s * nodes / (nodes - 1) * (ranks - 1) /
+		       ranks;
 	case SHARP:
-		return 2 * s->rails * (s->ranks - 1) / s->ranks;
+		return 2 * m->rails_GB_s * (ranks - 1) / ranks;
 	case ALL_TO_ALL:
-		return s->rails * (s->ranks - 1) /
-		       (s->local * (s->ranks - s->local));
+		return m->rails_GB_s * (ranks - 1) / (local * (ranks - local));
 	case ONE_GPU:
-		return s->nic;
+		return m->nic_GB_s;
 	case NVLINK:
-		return s->nvlink;
+		return m->nvlink_GB_s;
 	case NVLS:
-		return 2 * s->nvlink * (s->ranks - 1) / (s->ranks + 1);
+		return 2 * m->nvlink_GB_s * (ranks - 1) / (ranks + 1);
 	case TWICE:	/* as much data moves in a switch as over two links */
-		return 2 * s->nvlink * (s->ranks - 1) / s->ranks;
+		return 2 * m->nvlink_GB_s * (ranks - 1) / ranks;
 	}
 	return NAN;
 }
@@ -101,23 +96,20 @@ static const struct bound {
 	{ OP(SENDRECV), "", CEILING_DIRECT, ONE_GPU, NVLINK },
 };
 
-/** The bound of row @b; NAN in it: not known. */
+/** The bound of row @b, where the ranks use all rails of @m; NAN in it: not
+ *  known. */
 static struct ceiling bound_of(const struct machine *m, const struct bound *b,
-			       const struct shape *s, int rails)
+			       double nodes, double ranks, double local)
 {
 	struct ceiling c = { .path = b->path, .algo = b->algo,
-			     .rails = rails };
-	double inside = bound_GB_s(b->inside, s);
+			     .rails = m->rails };
+	double inside = bound_GB_s(b->inside, m, nodes, ranks, local);
+	bool alone = nodes <= 1 || m->one_domain;
 
-	if (s->nodes <= 1 || m->one_domain) {
-		c.GB_s = inside;
-		c.path = CEILING_NVLINK;
-		c.rails = 0;
-		return c;
-	}
-	c.GB_s = bound_GB_s(b->between, s);
+	c.GB_s = alone ? inside :
+			 bound_GB_s(b->between, m, nodes, ranks, local);
 	/* NVLink carries the same data on the way */
-	if (inside < c.GB_s && s->local > 1) {
+	if (alone || (inside < c.GB_s && local > 1)) {
 		c.GB_s = inside;
 		c.path = CEILING_NVLINK;
 		c.rails = 0;
@@ -152,22 +144,20 @@ void ceiling_of_row(const struct machine *m, const struct collective_row *row,
 	enum collective kind = collective_parse(row->op);
 	unsigned op = kind == COLLECTIVES ? 0 : 1U << kind;
 	int64_t nodes = machine_nodes(m, row);
-	struct shape s = { .nodes = (double)nodes, .nic = m->nic_GB_s,
-			   .ranks = (double)row->ranks,
-			   .nvlink = m->nvlink_GB_s, .rails = m->rails_GB_s };
+	double ranks = (double)row->ranks, local;
+	struct machine used = *m;	/* the rails of these ranks */
 	const char *algo = is_known(row->algo, op) ? row->algo : "";
-	int rails = m->rails;
 
 	*most = *least = (struct ceiling){ .GB_s = NAN, .algo = "" };
 	if (nodes < 1 || row->ranks < 2) {
 		return;
 	}
-	s.local = ceil(s.ranks / s.nodes);
-	if (m->whole && s.local < (double)m->gpus) {
-		rails = m->rails > m->gpus ?
-				(int)s.local * (int)(m->rails / m->gpus) :
-			m->rails < (int)s.local ? m->rails : (int)s.local;
-		s.rails = m->rails_GB_s * rails / m->rails;
+	local = ceil(ranks / (double)nodes);
+	if (m->whole && local < (double)m->gpus) {
+		used.rails = m->rails > m->gpus ?
+				     (int)local * (int)(m->rails / m->gpus) :
+			     m->rails < (int)local ? m->rails : (int)local;
+		used.rails_GB_s = m->rails_GB_s * used.rails / m->rails;
 	}
 	for (size_t i = 0; i < sizeof(bounds) / sizeof(*bounds); i++) {
 		struct ceiling c;
@@ -176,7 +166,7 @@ void ceiling_of_row(const struct machine *m, const struct collective_row *row,
 		    !may_be(&bounds[i], algo, nodes == 1 || m->one_domain)) {
 			continue;
 		}
-		c = bound_of(m, &bounds[i], &s, rails);
+		c = bound_of(&used, &bounds[i], (double)nodes, ranks, local);
 		if (!(c.GB_s <= most->GB_s)) {
 			*most = c;
 		}
@@ -267,37 +257,14 @@ static bool is_one_domain(const struct run *run)
 
 /* ---- rails --------------------------------------------------------------- */
 
-/** Facts of one node, which are contiguous but for those of the end. */
-struct node_facts {
-	const struct fact_row *from, *to;
-};
-
-/** Those of @node, at or after those that @last has, or before. */
-static struct node_facts facts_of(const struct run *run, const char *node,
-				  struct node_facts last)
-{
-	const struct fact_row *end = run->facts + run->n_facts, *at = last.to;
-
-	while (at < end && strcmp(at->node, node) != 0) {
-		at++;
-	}
-	for (at = at < end ? at : run->facts;
-	     at < end && strcmp(at->node, node) != 0; at++) {
-	}
-	last = (struct node_facts){ .from = at, .to = at };
-	while (last.to < end && strcmp(last.to->node, node) == 0) {
-		last.to++;
-	}
-	return last;
-}
-
-/** Sum of the rates of the ports in @name, "mlx5_0+mlx5_1"; NAN: none of them
- *  is known. */
-static double rate_of(struct node_facts of, const char *name)
+/** Sum of the rates of the ports in @name, "mlx5_0+mlx5_1", by the facts of a
+ *  node from @from to @end; NAN: none of them is known. */
+static double rate_of(const struct fact_row *from, const struct fact_row *end,
+		      const char *name)
 {
 	double sum = NAN;
 
-	for (const struct fact_row *f = of.from; f < of.to; f++) {
+	for (const struct fact_row *f = from; f < end; f++) {
 		double GB_s;
 
 		if (strcmp(f->fact, "line_rate") != 0 ||
@@ -310,10 +277,11 @@ static double rate_of(struct node_facts of, const char *name)
 	return sum;
 }
 
-/** The NICs that the GPUs of node @n use, with its @facts, into @m if they are
- *  less than those of the nodes before; false: not known. */
-static bool add_node(const struct run_entry *node, struct node_facts facts,
-		     struct machine *m)
+/** The NICs that the GPUs of node @n use, with its facts from @from to @end,
+ *  into @m if they are less than those of the nodes before; false: not
+ *  known. */
+static bool add_node(const struct run_entry *node, const struct fact_row *from,
+		     const struct fact_row *end, struct machine *m)
 {
 	const struct run_entry n = *node;
 	const json_t *of = n.nic_used ? n.nic_used : n.nic_of;
@@ -336,7 +304,7 @@ static bool add_node(const struct run_entry *node, struct node_facts facts,
 		if (seen[k] || !name) {
 			continue;
 		}
-		GB_s = rate_of(facts, name);
+		GB_s = rate_of(from, end, name);
 		if (isnan(GB_s)) {
 			return false;
 		}
@@ -381,7 +349,8 @@ void machine_of_run(const struct run *run, struct machine *m)
 	const struct expected_machine *known =
 		expected_machine(&run->expected, machine);
 	const json_t *nodes = run_file(run->json).nodes;
-	struct node_facts of = { .from = run->facts, .to = run->facts };
+	const struct fact_row *from, *to = run->facts;
+	const struct fact_row *end = run->facts + run->n_facts;
 	double GB_s;
 	int n;
 
@@ -407,8 +376,18 @@ void machine_of_run(const struct run *run, struct machine *m)
 	for (size_t i = 0; run->facts && i < json_array_size(nodes); i++) {
 		const struct run_entry node = run_entry(nodes, i);
 
-		of = facts_of(run, node.name, of);
-		if (!add_node(&node, of, m)) {
+		/* a node's facts are contiguous but for those of the end, and
+		 * most often behind those of the node before */
+		for (from = to; from < end && strcmp(from->node, node.name);
+		     from++) {
+		}
+		for (from = from < end ? from : run->facts;
+		     from < end && strcmp(from->node, node.name); from++) {
+		}
+		for (to = from; to < end && strcmp(to->node, node.name) == 0;
+		     to++) {
+		}
+		if (!add_node(&node, from, to, m)) {
 			m->rails = 0;
 			m->rails_GB_s = m->nic_GB_s = NAN;
 			return;

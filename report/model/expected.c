@@ -358,15 +358,11 @@ int reference_find(const char *reference, const char *probe,
 #define MIN_BYTES  65536
 #define NOT_LOOKED 255
 
-struct expected_model {
-	char name[64];		/* "" = not known */
-	int gpus;
-};
-
 struct expected_matching {
 	struct run *run;
 	const struct expected *x;
-	struct expected_model models[MAX_MODELS];
+	char models[MAX_MODELS][64];	/* their names; "" = not known */
+	int gpus[MAX_MODELS];		/* of a node of that model */
 	int n_models;
 	int *model;		/* of each rank, in models[] */
 	double *nic_GB_s;	/* of each rank; NAN = not known */
@@ -379,8 +375,8 @@ static int model_of(struct expected_matching *m, const char *name, int gpus)
 {
 	int i = 0;
 
-	while (i < m->n_models && (m->models[i].gpus != gpus ||
-				   strcmp(m->models[i].name, name) != 0)) {
+	while (i < m->n_models && (m->gpus[i] != gpus ||
+				   strcmp(m->models[i], name) != 0)) {
 		i++;
 	}
 	if (i < m->n_models) {
@@ -390,8 +386,8 @@ static int model_of(struct expected_matching *m, const char *name, int gpus)
 		return MAX_MODELS - 1;
 	}
 	/* one too many, and all behind it, are of no known model */
-	STR_COPY(m->models[i].name, i == MAX_MODELS - 1 ? "" : name);
-	m->models[i].gpus = gpus;
+	STR_COPY(m->models[i], i == MAX_MODELS - 1 ? "" : name);
+	m->gpus[i] = gpus;
 	return m->n_models++;
 }
 
@@ -451,9 +447,9 @@ bool expected_is_of(const struct expected_line *l, const char *name)
 }
 
 static bool is_about(const struct expected_line *l,
-		     const struct expected_model *x)
+		     const struct expected_matching *m, int model)
 {
-	return expected_is_of(l, x->name) && x->gpus >= l->gpus;
+	return expected_is_of(l, m->models[model]) && m->gpus[model] >= l->gpus;
 }
 
 /** Number of the section + 1 for the cell at @at, 0 = none. */
@@ -473,7 +469,7 @@ static uint8_t line_of(const struct expected_matching *m, size_t at, int src,
 		const struct expected_line *l = &m->x->list[i];
 
 		if (str_starts(m->run->paths[way], l->path) &&
-		    is_about(l, &m->models[a]) && is_about(l, &m->models[b])) {
+		    is_about(l, m, a) && is_about(l, m, b)) {
 			*line = (uint8_t)(i + 1);
 		}
 	}
