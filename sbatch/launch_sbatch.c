@@ -25,28 +25,26 @@
  *  read and tried. */
 EMBED_TEXT(job_template, "sbatch/job.sbatch");
 
-/** A variable of the template and its value. */
-struct variable {
-	const char *name, *value;
-	bool last;		/* a line with a value of it ends the script */
-};
+/** A line with a value of this variable ends the script. */
+#define LAST "@INNER@"
 
-/** Copy the template; a line with a name whose value is empty is left out. */
-static void fill(const struct variable *vars, struct str *out)
+/** Copy the template with the text of each of @vars in place of its name; a
+ *  line with a name whose text is empty is left out. */
+static void fill(const struct name_text *vars, struct str *out)
 {
 	struct str line = STR_INIT;
 	bool empty = false, last = false;
 
 	for (const char *at = job_template; *at;) {
-		const struct variable *v = vars;
+		const struct name_text *v = vars;
 
 		while (v->name && !str_starts(at, v->name)) {
 			v++;
 		}
 		v = v->name ? v : NULL;
-		empty = empty || (v && !*v->value);
-		last = last || (v && v->last);
-		str_addmem(&line, v ? v->value : at, v ? strlen(v->value) : 1);
+		empty = empty || (v && !*v->text);
+		last = last || str_starts(at, LAST);
+		str_addmem(&line, v ? v->text : at, v ? strlen(v->text) : 1);
 		if (*at == '\n') {
 			out->failed |= line.failed;
 			str_add(out, empty ? "" : str_text(&line));
@@ -155,22 +153,21 @@ int job_script_write(const struct launch_request *r, struct str *out,
 	str_add_quoted(&dir, r->dir);
 	args_add_srun(&words, s);
 	args_line(&words, &srun_args);
-	fill((const struct variable[]){
-		{ .name = "@JOB_NAME@", .value = name },
-		{ .name = "@NODES@", .value = nodes },
-		{ .name = "@GPUS@", .value = gpus },
-		{ .name = "@MINUTES@", .value = minutes },
-		{ .name = "@EXCLUSIVE@", .value = r->light ? "" : "exclusive" },
-		{ .name = "@MEM@", .value = r->light ? "" : "0" },
-		{ .name = "@OUTPUT@", .value = str_text(&output) },
-		{ .name = "@SELF@", .value = str_text(&self) },
-		{ .name = "@DIR@", .value = str_text(&dir) },
-		{ .name = "@INNER@", .value = r->inner ? r->inner : "",
-		  .last = true },
-		{ .name = "@SRUN_ARGS@", .value = str_text(&srun_args) },
+	fill((const struct name_text[]){
+		{ .name = "@JOB_NAME@", .text = name },
+		{ .name = "@NODES@", .text = nodes },
+		{ .name = "@GPUS@", .text = gpus },
+		{ .name = "@MINUTES@", .text = minutes },
+		{ .name = "@EXCLUSIVE@", .text = r->light ? "" : "exclusive" },
+		{ .name = "@MEM@", .text = r->light ? "" : "0" },
+		{ .name = "@OUTPUT@", .text = str_text(&output) },
+		{ .name = "@SELF@", .text = str_text(&self) },
+		{ .name = "@DIR@", .text = str_text(&dir) },
+		{ .name = LAST, .text = r->inner ? r->inner : "" },
+		{ .name = "@SRUN_ARGS@", .text = str_text(&srun_args) },
 		{ .name = "@SINGLETON@",
-		  .value = r->singleton ? "singleton" : "" },
-		{ .name = "@DEADLINE@", .value = deadline },
+		  .text = r->singleton ? "singleton" : "" },
+		{ .name = "@DEADLINE@", .text = deadline },
 		{ 0 }
 	}, out);
 	out->failed |= output.failed || self.failed || dir.failed ||

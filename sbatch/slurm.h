@@ -271,6 +271,11 @@ int slurm_fit_parse(const struct slurm_fit *f, const char *text, int64_t *gpus,
 int slurm_fit_ask(const struct launch_request *r, int64_t nodes, int64_t *gpus,
 		  struct err *e);
 
+/** Return true if a node with the features @has (commas) has all of @wanted;
+ *  also if @wanted is NULL, or more than words joined by "&" or commas, about
+ *  which Slurm decides. */
+bool slurm_fit_features(const char *wanted, const char *has);
+
 /** Return the value of --@name, which may be abbreviated, or -@letter among
  *  @extra, as getopt parses it; "" if it is the last word and has none, NULL if
  *  it is absent. */

@@ -279,54 +279,43 @@ enum slurm_standing slurm_job_standing(const char *job)
 #define LOST_MAX 64
 
 struct lost {
-	struct lost_node {
-		char name[SLURM_NODE_SIZE];
-		bool retested;	/* asked about only because of that */
-	} nodes[LOST_MAX];
+	char nodes[LOST_MAX][SLURM_NODE_SIZE];	/* "" = settled */
 	size_t n;
+	size_t n_lost;		/* those behind are asked about only because
+				 * they are tested again */
 	int64_t seq;		/* of the next event */
 };
 
-static void add_name(struct lost *l, const char *name, bool retested)
+static size_t find_lost(const struct lost *l, const char *name)
 {
 	size_t i = 0;
 
-	while (i < l->n && strcmp(l->nodes[i].name, name) != 0) {
+	while (i < l->n && strcmp(l->nodes[i], name) != 0) {
 		i++;
 	}
-	if (i == l->n && l->n < LOST_MAX && slurm_is_node(name)) {
-		STR_COPY(l->nodes[l->n].name, name);
-		l->nodes[l->n++].retested = retested;
-	}
+	return i;
 }
 
-/** Take @name out of the list into *@node; false if it is not listed. */
-static bool take_name(struct lost *l, const char *name, struct lost_node *node)
+static void add_name(struct lost *l, const char *name)
 {
-	for (size_t i = 0; i < l->n; i++) {
-		if (strcmp(l->nodes[i].name, name) == 0) {
-			*node = l->nodes[i];
-			l->nodes[i] = l->nodes[--l->n];
-			return true;
-		}
+	if (find_lost(l, name) == l->n && l->n < LOST_MAX &&
+	    slurm_is_node(name)) {
+		STR_COPY(l->nodes[l->n++], name);
 	}
-	return false;
 }
 
 static int take_event(void *arg, const void *row, struct err *e)
 {
 	const struct event_row *r = row;
 	struct lost *l = arg;
-	struct lost_node unused;
+	const size_t i = find_lost(l, r->node);
 
 	(void)e;
 	l->seq = r->seq >= l->seq && r->seq < INT64_MAX ? r->seq + 1 : l->seq;
-	if (strcmp(r->event, "slurm_state") == 0 ||
-	    strcmp(r->event, "agent_lost") == 0) {
-		take_name(l, r->node, &unused);
-	}
-	if (strcmp(r->event, "agent_lost") == 0) {
-		add_name(l, r->node, false);
+	if (strcmp(r->event, "slurm_state") == 0 && i < l->n) {
+		memmove(l->nodes[i], l->nodes[--l->n], sizeof(*l->nodes));
+	} else if (strcmp(r->event, "agent_lost") == 0) {
+		add_name(l, r->node);
 	}
 	return RUNDIR_KEEP;
 }
@@ -340,15 +329,19 @@ static int note(struct lost *l, const char *dir, const char *said,
 
 	/* a node is listed once for each partition that it is in */
 	while (rc == 0 && slurm_parse_node(&said, &node)) {
-		struct lost_node of;
+		const size_t i = find_lost(l, node.name);
+		const bool retested = i >= l->n_lost;
 		struct event_row r;
 		const char *why;
 
-		if (!take_name(l, node.name, &of) ||
-		    (of.retested && !str_starts(node.state, "drain"))) {
+		if (i == l->n) {
 			continue;
 		}
-		why = !of.retested && strchr(node.state, '*') ?
+		l->nodes[i][0] = '\0';
+		if (retested && !str_starts(node.state, "drain")) {
+			continue;
+		}
+		why = !retested && strchr(node.state, '*') ?
 			      "it does not respond to Slurm either" : node.why;
 		record_init(&schema_events, &r);
 		clock_utc(r.utc);
@@ -372,13 +365,14 @@ int slurm_note_lost(const char *dir, struct err *e)
 	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
 	const json_t *parts = run_file(run).retest.parts;
 
+	l.n_lost = l.n;
 	/* the nodes that a retest is about may still be drained */
 	for (size_t i = 0; i < json_array_size(parts); i++) {
-		add_name(&l, run_entry(parts, i).node, true);
+		add_name(&l, run_entry(parts, i).node);
 	}
 	json_decref(run);
 	for (size_t i = 0; i < l.n; i++) {
-		str_addf(&names, "%s%s", i > 0 ? "," : "", l.nodes[i].name);
+		str_addf(&names, "%s%s", i > 0 ? "," : "", l.nodes[i]);
 	}
 	if (rc == 0 && l.n > 0) {
 		rc = slurm_ask_nodes(str_text(&names), &out, e) < 0 ||

@@ -19,9 +19,7 @@ struct partition {
 	int64_t with_gpus[MAX_GPUS + 1];	/* of those, by their GPUs */
 };
 
-/** Return true if a node with the features @has (commas) has all of @wanted;
- *  also if @wanted is more than words joined by "&" or commas. */
-static bool has_features(const char *wanted, const char *has)
+bool slurm_fit_features(const char *wanted, const char *has)
 {
 	if (!wanted || strpbrk(wanted, "|[]()*!")) {
 		return true;
@@ -102,7 +100,7 @@ static void read_partition(const struct slurm_fit *f, enum which which,
 		}
 		STR_COPY(p->name, word[0]);
 		p->nodes += nodes;
-		if (has_features(f->features, word[3])) {
+		if (slurm_fit_features(f->features, word[3])) {
 			p->with_features += nodes;
 			p->with_gpus[slurm_gres_gpus(word[2])] += nodes;
 		}

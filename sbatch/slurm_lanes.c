@@ -146,35 +146,16 @@ int64_t slurm_jobs_left(char *const extra[])
 
 /* ---- nodes --------------------------------------------------------------- */
 
-/** Return true if @word is in @list, separated by any of @between. */
-static bool is_in(const char *list, const char *between, const char *word)
+/** Return true if @word is in @list, which has commas between. */
+static bool is_in(const char *list, const char *word)
 {
 	for (size_t n; *list; list += n + (list[n] != '\0')) {
-		n = strcspn(list, between);
+		n = strcspn(list, ",");
 		if (n == strlen(word) && strncmp(list, word, n) == 0) {
 			return true;
 		}
 	}
 	return false;
-}
-
-/** Return true if a node with the features @has has all of @wanted. Slurm
- *  decides about more than words joined by & or commas. */
-static bool has_features(const char *wanted, const char *has)
-{
-	char word[128];
-
-	if (!wanted || strpbrk(wanted, "|[]()*!")) {
-		return true;
-	}
-	for (size_t n; *wanted; wanted += n + (wanted[n] != '\0')) {
-		n = strcspn(wanted, "&,");
-		snprintf(word, sizeof(word), "%.*s", (int)n, wanted);
-		if (n > 0 && !is_in(has, ",", word)) {
-			return false;
-		}
-	}
-	return true;
 }
 
 static bool is_meant(const struct slurm_lane_ask *ask, const char *name,
@@ -185,9 +166,9 @@ static bool is_meant(const struct slurm_lane_ask *ask, const char *name,
 
 	partition[n] = '\0';
 	return (ask->names	? hostlist_has(ask->names, name) :
-		ask->partitions ? is_in(ask->partitions, ",", partition) :
+		ask->partitions ? is_in(ask->partitions, partition) :
 				  usual || ask->within) &&
-	       has_features(ask->features, features) &&
+	       slurm_fit_features(ask->features, features) &&
 	       (!ask->within || hostlist_has(ask->within, name)) &&
 	       !hostlist_has(ask->exclude, name);
 }
