@@ -581,25 +581,23 @@ static const struct report_file {
 	{ .name = "report.html", .write = write_page },
 };
 
-/** The files of one report that could not be written. */
-struct unwritten {
-	struct str names;
-	struct err first;	/* why the first of them was not */
-	size_t n;
-};
-
-static void note_unwritten(struct unwritten *u, const char *name,
-			   const struct err *e)
+/** Add @name to the files that could not be written; @first becomes why the
+ *  first of them was not. */
+static void note_unwritten(struct str *names, struct err *first,
+			   const char *name, const struct err *e)
 {
-	u->first = u->n++ ? u->first : *e;
-	str_addf(&u->names, "%s%s", u->n > 1 ? ", " : "", name);
+	if (names->len == 0) {
+		*first = *e;
+	}
+	str_addf(names, "%s%s", names->len > 0 ? ", " : "", name);
 }
 
 /** Write the file @f.  If there is no room for it, first remove what can be
  *  made again: the file that it replaces, which is out of date, and for the
- *  verdict the rows, as it can say that they are missing. */
+ *  verdict the rows, as it can say that they are missing.  @unwritten and
+ *  @first are those of note_unwritten(). */
 static void write_file(struct judged *j, const struct report_file *f,
-		       struct unwritten *u)
+		       struct str *unwritten, struct err *first)
 {
 	struct err e = { 0 }, why;
 	int rc;
@@ -617,12 +615,12 @@ static void write_file(struct judged *j, const struct report_file *f,
 		if (name != f->name) {
 			err_set(&why, e.code, "cannot write '%s/%s'", j->out,
 				name);
-			note_unwritten(u, name, &why);
+			note_unwritten(unwritten, first, name, &why);
 			verdict_set_unsaved(&j->run, &j->verdict, name);
 		}
 	}
 	if (rc < 0) {
-		note_unwritten(u, f->name, &e);
+		note_unwritten(unwritten, first, f->name, &e);
 	}
 	if (rc < 0 && f->answer && !err_is_read_only(&e)) {
 		verdict_set_unsaved(&j->run, &j->verdict, f->name);
@@ -635,7 +633,7 @@ static void write_file(struct judged *j, const struct report_file *f,
  *  others.  0; 1, and where a file should be there, 2, with @e. */
 static int write_files(struct judged *j, struct err *e)
 {
-	struct unwritten u = { .names = STR_INIT };
+	struct str unwritten = STR_INIT;
 	struct drawn maps = { 0 };
 	struct err why = { 0 };
 	char dir[sizeof(e->hint) / 2];
@@ -658,20 +656,24 @@ static int write_files(struct judged *j, struct err *e)
 			drawn = j->kind->draw ?
 					j->kind->draw(j, j->out, &why) : 0;
 			if (drawn < 0) {
-				note_unwritten(&u, "pictures", &why);
+				note_unwritten(&unwritten, e, "pictures", &why);
 			}
 		}
-		write_file(j, &files[i], &u);
+		write_file(j, &files[i], &unwritten, e);
 	}
 	j->drawn = NULL;
 	drawn_release(&maps);
-	rc = u.n == 0 ? drawn != 0 : err_is_read_only(&u.first) ? 1 : 2;
-	*e = u.n > 0 ? u.first : why;
-	if (u.n > 1) {
-		err_set(e, u.first.code, "cannot write %s in '%s'",
-			str_text(&u.names), j->out);
+	if (unwritten.len == 0) {
+		*e = why;
+		rc = drawn != 0;
+	} else {
+		rc = err_is_read_only(e) ? 1 : 2;
 	}
-	str_release(&u.names);
+	if (strchr(str_text(&unwritten), ',')) {
+		err_set(e, e->code, "cannot write %s in '%s'",
+			str_text(&unwritten), j->out);
+	}
+	str_release(&unwritten);
 	return rc;
 }
 
