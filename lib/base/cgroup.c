@@ -94,82 +94,70 @@ static bool folder_of(const char *line, const struct cgroup_files *k,
 	return true;
 }
 
-/** Takes the limit of @folder if it leaves less than the limit in @out; max is
- *  -1 there if it has none yet. */
-static void look_for_limit(const char *folder, const struct cgroup_files *k,
-			   int version, void *arg)
+/**
+ * Step from @folder, "" at first, to the next one: above this process's group
+ * of @k there are those that hold it, as in a container only these may be there
+ * to see; then comes the group of the next version, by the lines of *@groups.
+ */
+static bool next_folder(const struct cgroup_files *k, char **groups,
+			char folder[256], int *version)
 {
-	struct cgroup_limit *out = arg;
-	int64_t max = read_number(folder, k->max[version]);
-	int64_t now = max < 0 ? -1 : read_number(folder, k->now[version]);
+	char *line, *slash = strlen(folder) > strlen(ROOT) ?
+				     strrchr(folder, '/') : NULL;
 
-	if (max >= 0 && (out->max < 0 ||
-			 max - (now > 0 ? now : 0) <
-			 out->max - (out->now > 0 ? out->now : 0))) {
-		out->max = max;
-		out->now = now;
-		snprintf(out->path, sizeof(out->path), "%.200s/%s", folder,
-			 k->max[version]);
+	if (slash) {
+		*slash = '\0';
+		return true;
 	}
-}
-
-/** @look at this process's group of @k in each version, and at all above it: in
- *  a container only these may be there to see. */
-static void each_folder(const struct cgroup_files *k,
-			void (*look)(const char *folder,
-				     const struct cgroup_files *k, int version,
-				     void *arg),
-			void *arg)
-{
-	char text[4096], folder[256], *next = text, *line, *slash;
-	int version;
-
-	if (!read_text("/proc/self/cgroup", text, sizeof(text))) {
-		return;
-	}
-	while ((line = strsep(&next, "\n"))) {
-		if (!folder_of(line, k, folder, &version)) {
-			continue;
-		}
-		look(folder, k, version, arg);
-		while (strlen(folder) > strlen(ROOT) &&
-		       (slash = strrchr(folder, '/'))) {
-			*slash = '\0';
-			look(folder, k, version, arg);
+	while ((line = strsep(groups, "\n"))) {
+		if (folder_of(line, k, folder, version)) {
+			return true;
 		}
 	}
+	return false;
 }
 
 bool cgroup_find(enum cgroup_kind kind, struct cgroup_limit *out)
 {
+	const struct cgroup_files *k = &kinds[kind];
+	char text[4096], folder[256] = "", *groups = text;
+	int version;
+
 	*out = (struct cgroup_limit){ .max = -1, .now = -1 };
-	each_folder(&kinds[kind], look_for_limit, out);
-	return out->max >= 0;
-}
+	read_text("/proc/self/cgroup", text, sizeof(text));
+	while (next_folder(k, &groups, folder, &version)) {
+		int64_t max = read_number(folder, k->max[version]);
+		int64_t now = max < 0 ? -1 :
+				read_number(folder, k->now[version]);
 
-/** Look in the groups from this process's own upwards and stop at the first one
- *  that counts kills: the groups above it also count kills elsewhere. */
-static void look_for_kills(const char *folder, const struct cgroup_files *k,
-			   int version, void *arg)
-{
-	char path[512], text[512];
-	int64_t *kills = arg;
-	const char *at;
-
-	(void)k;
-	snprintf(path, sizeof(path), "%s/%s", folder,
-		 version ? "memory.events" : "memory.oom_control");
-	at = *kills < 0 && read_text(path, text, sizeof(text)) ?
-		     strstr(text, "oom_kill ") : NULL;
-	if (at) {
-		*kills = strtoll(at + strlen("oom_kill "), NULL, 10);
+		/* the group that leaves the least counts */
+		if (max >= 0 && (out->max < 0 ||
+				 max - (now > 0 ? now : 0) <
+				 out->max - (out->now > 0 ? out->now : 0))) {
+			out->max = max;
+			out->now = now;
+			snprintf(out->path, sizeof(out->path), "%.200s/%s",
+				 folder, k->max[version]);
+		}
 	}
+	return out->max >= 0;
 }
 
 int64_t cgroup_oom_kills(void)
 {
-	int64_t kills = -1;
+	char text[4096], folder[256] = "", path[512], events[512];
+	char *groups = text, *at = NULL;
+	int version;
 
-	each_folder(&kinds[CGROUP_MEMORY], look_for_kills, &kills);
-	return kills > 0 ? kills : 0;
+	read_text("/proc/self/cgroup", text, sizeof(text));
+	/* the first group that counts kills: those above it also count kills
+	 * elsewhere */
+	while (!at && next_folder(&kinds[CGROUP_MEMORY], &groups, folder,
+				  &version)) {
+		snprintf(path, sizeof(path), "%s/%s", folder,
+			 version ? "memory.events" : "memory.oom_control");
+		at = read_text(path, events, sizeof(events)) ?
+			     strstr(events, "oom_kill ") : NULL;
+	}
+	return at ? strtoll(at + strlen("oom_kill "), NULL, 10) : 0;
 }
