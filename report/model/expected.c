@@ -49,30 +49,22 @@ int machine_rails_parse(const char *text, int *rails, double *GB_s)
 /** data/expected.ini as text, part of the program. */
 EMBED_TEXT(expected_text, "data/expected.ini");
 
-struct expected_reading {
-	struct expected *x;
-	size_t first, first_machine;	/* of this text */
-	const char *why;	/* of a line that is wrong */
-};
-
-static struct expected_line *section(struct expected_reading *r,
-				     const char *name)
+static struct expected_line *section(struct expected *x, const char *name)
 {
 	struct expected_line new = { .line_GB_s = -1 };
-	struct expected *x = r->x;
 
-	if (x->n > r->first && strcmp(x->list[x->n - 1].name, name) == 0) {
+	if (x->n > x->first && strcmp(x->list[x->n - 1].name, name) == 0) {
 		return &x->list[x->n - 1];
 	}
 	if (x->n == EXPECTED_MAX) {
-		r->why = "too many sections";
+		x->why = "too many sections";
 		return NULL;
 	}
 	if (!name[0] || !STR_COPY(new.name, name)) {
-		r->why = "a section without a name, or with a long one";
+		x->why = "a section without a name, or with a long one";
 		return NULL;
 	}
-	r->why = "no memory";
+	x->why = "no memory";
 	return grow_add(&x->list, &x->n, &new, sizeof(new));
 }
 
@@ -141,25 +133,23 @@ static bool take_share(struct expected *x, const char *key, const char *value)
 	return true;
 }
 
-static struct expected_machine *machine(struct expected_reading *r,
-					const char *name)
+static struct expected_machine *machine(struct expected *x, const char *name)
 {
 	struct expected_machine new = { .gpus = 0 };
-	struct expected *x = r->x;
 
-	if (x->n_machines > r->first_machine &&
+	if (x->n_machines > x->first_machine &&
 	    strcmp(x->machines[x->n_machines - 1].name, name) == 0) {
 		return &x->machines[x->n_machines - 1];
 	}
 	if (x->n_machines == EXPECTED_MAX) {
-		r->why = "too many sections";
+		x->why = "too many sections";
 		return NULL;
 	}
 	if (!name[0] || !STR_COPY(new.name, name)) {
-		r->why = "a machine without a name, or with a long one";
+		x->why = "a machine without a name, or with a long one";
 		return NULL;
 	}
-	r->why = "no memory";
+	x->why = "no memory";
 	return grow_add(&x->machines, &x->n_machines, &new, sizeof(new));
 }
 
@@ -197,24 +187,24 @@ static int take(void *user, const char *name, const char *key,
 {
 	static const char bad[] = "a value that is out of range, too long, or "
 				  "one too many";
-	struct expected_reading *r = user;
+	struct expected *x = user;
 	struct expected_machine *m;
 	struct expected_line *l;
 
 	if (strcmp(name, COLLECTIVE) == 0) {
-		r->why = bad;
-		return take_share(r->x, key, value);
+		x->why = bad;
+		return take_share(x, key, value);
 	}
 	if (str_starts(name, MACHINE)) {
-		m = machine(r, name + strlen(MACHINE));
-		r->why = m ? bad : r->why;
+		m = machine(x, name + strlen(MACHINE));
+		x->why = m ? bad : x->why;
 		return m && take_machine(m, key, value);
 	}
-	l = section(r, name);
+	l = section(x, name);
 	if (!l) {
 		return 0;
 	}
-	r->why = bad;
+	x->why = bad;
 	if (strncmp(key, BY, sizeof(BY) - 1) == 0) {
 		key += sizeof(BY) - 1;
 		return l->n_by < EXPECTED_WORDS && key[0] &&
@@ -247,25 +237,25 @@ static int take(void *user, const char *name, const char *key,
 		return strcmp(value, "nic") == 0 ||
 		       take_number(value, MAX_LINE_GB_S, &l->line_GB_s);
 	}
-	r->why = "no such key";
+	x->why = "no such key";
 	return 0;
 }
 
 int expected_parse(const char *text, struct expected *x, struct err *e)
 {
-	struct expected_reading r = { .x = x,
-				      .first = x->n,
-				      .first_machine = x->n_machines,
-				      .why = "not KEY=VALUE" };
-	int line = ini_parse_string(text, take, &r);
+	int line;
 
+	x->first = x->n;
+	x->first_machine = x->n_machines;
+	x->why = "not KEY=VALUE";
+	line = ini_parse_string(text, take, x);
 	if (line < 0) {
 		return err_set(e, ENOMEM, "no memory");
 	}
 	if (line > 0) {
-		return err_set(e, EINVAL, "line %d: %s", line, r.why);
+		return err_set(e, EINVAL, "line %d: %s", line, x->why);
 	}
-	for (size_t i = r.first; i < x->n; i++) {
+	for (size_t i = x->first; i < x->n; i++) {
 		const struct expected_line *l = &x->list[i];
 
 		if (l->line_GB_s < 0 || l->percent <= 0 || !l->path[0]) {
@@ -273,7 +263,7 @@ int expected_parse(const char *text, struct expected *x, struct err *e)
 				       "line_GB_s or percent", l->name);
 		}
 	}
-	for (size_t i = r.first_machine; i < x->n_machines; i++) {
+	for (size_t i = x->first_machine; i < x->n_machines; i++) {
 		if (!x->machines[i].rails || !x->machines[i].gpus) {
 			return err_set(e, EINVAL, "section [machine %s] lacks "
 				       "rails or gpus", x->machines[i].name);

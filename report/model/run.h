@@ -114,6 +114,10 @@ struct expected {
 		int64_t nodes;		/* 0: no entry */
 		double low, high;
 	} latencies[EXPECTED_LATENCIES];
+	/* while a text is read: its first entries of the lists, and what is
+	 * wrong with a line */
+	size_t first, first_machine;
+	const char *why;
 };
 
 /** A run as read from its files. */
