@@ -325,15 +325,6 @@ static int history_judge(struct history *h)
 
 /* ---- parts and nodes by what they are ------------------------------------ */
 
-enum history_table { TABLE_PARTS, TABLE_NODES, TABLES };
-
-struct history_work {
-	struct history *h;
-	/* hash tables: where each part, or node, is in its list: open
-	 * addressing, + 1, 0 = free; sizes are powers of two */
-	size_t *at[TABLES], size[TABLES];
-};
-
 static uint64_t hash_part(const struct summary_finding *is, size_t setup)
 {
 	const unsigned by =
@@ -368,39 +359,39 @@ static bool is_part(const struct history_part *p,
 
 /** Make room for one more than @n in table @t.  Returns 1 if the table is empty
  *  now, 0 if nothing changed, -1 without memory. */
-static int table_grow(struct history_work *w, enum history_table t, size_t n)
+static int table_grow(struct history *h, enum history_table t, size_t n)
 {
-	if (2 * (n + 1) < w->size[t]) {
+	if (2 * (n + 1) < h->size[t]) {
 		return 0;
 	}
-	free(w->at[t]);
-	w->size[t] = w->size[t] ? 2 * w->size[t] : 256;
-	w->at[t] = calloc(w->size[t], sizeof(*w->at[t]));
-	if (!w->at[t]) {
-		w->size[t] = 0;
+	free(h->at[t]);
+	h->size[t] = h->size[t] ? 2 * h->size[t] : 256;
+	h->at[t] = calloc(h->size[t], sizeof(*h->at[t]));
+	if (!h->at[t]) {
+		h->size[t] = 0;
 		return -1;
 	}
 	return 1;
 }
 
-static size_t *part_place(const struct history_work *w,
+static size_t *part_place(const struct history *h,
 			  const struct summary_finding *is, size_t setup)
 {
-	size_t *at = w->at[TABLE_PARTS], last = w->size[TABLE_PARTS] - 1;
+	size_t *at = h->at[HISTORY_PARTS], last = h->size[HISTORY_PARTS] - 1;
 	size_t i = hash_part(is, setup) & last;
 
-	while (at[i] && !is_part(&w->h->parts[at[i] - 1], is, setup)) {
+	while (at[i] && !is_part(&h->parts[at[i] - 1], is, setup)) {
 		i = (i + 1) & last;
 	}
 	return &at[i];
 }
 
-static size_t *node_place(const struct history_work *w, const char *name)
+static size_t *node_place(const struct history *h, const char *name)
 {
-	size_t *at = w->at[TABLE_NODES], last = w->size[TABLE_NODES] - 1;
+	size_t *at = h->at[HISTORY_NODES], last = h->size[HISTORY_NODES] - 1;
 	size_t i = hash_bytes(HASH_START, name, strlen(name)) & last;
 
-	while (at[i] && strcmp(w->h->nodes[at[i] - 1].name, name) != 0) {
+	while (at[i] && strcmp(h->nodes[at[i] - 1].name, name) != 0) {
 		i = (i + 1) & last;
 	}
 	return &at[i];
@@ -408,17 +399,16 @@ static size_t *node_place(const struct history_work *w, const char *name)
 
 /** The part that @is names in runs of @setup; NULL without memory. */
 static struct history_part *
-part_of(struct history_work *w, const struct summary_finding *is, size_t setup)
+part_of(struct history *h, const struct summary_finding *is, size_t setup)
 {
-	struct history *h = w->h;
 	struct history_part new;
-	const int grown = table_grow(w, TABLE_PARTS, h->n_parts);
+	const int grown = table_grow(h, HISTORY_PARTS, h->n_parts);
 	size_t *place;
 
 	for (size_t i = 0; grown > 0 && i < h->n_parts; i++) {
-		*part_place(w, &h->parts[i].is, h->parts[i].setup) = i + 1;
+		*part_place(h, &h->parts[i].is, h->parts[i].setup) = i + 1;
 	}
-	place = grown < 0 ? NULL : part_place(w, is, setup);
+	place = grown < 0 ? NULL : part_place(h, is, setup);
 	if (place && !*place) {
 		new = (struct history_part){ .is = *is, .setup = setup,
 					     .first_utc = "", .last_utc = "" };
@@ -432,17 +422,16 @@ part_of(struct history_work *w, const struct summary_finding *is, size_t setup)
 	return place ? &h->parts[*place - 1] : NULL;
 }
 
-static struct history_node *node_of(struct history_work *w, const char *name)
+static struct history_node *node_of(struct history *h, const char *name)
 {
-	struct history *h = w->h;
 	struct history_node new = { .name = "" };
-	const int grown = table_grow(w, TABLE_NODES, h->n_nodes);
+	const int grown = table_grow(h, HISTORY_NODES, h->n_nodes);
 	size_t *place;
 
 	for (size_t i = 0; grown > 0 && i < h->n_nodes; i++) {
-		*node_place(w, h->nodes[i].name) = i + 1;
+		*node_place(h, h->nodes[i].name) = i + 1;
 	}
-	place = grown < 0 ? NULL : node_place(w, name);
+	place = grown < 0 ? NULL : node_place(h, name);
 	if (place && !*place) {
 		STR_COPY(new.name, name);
 		if (!grow_add(&h->nodes, &h->n_nodes, &new, sizeof(new))) {
@@ -467,11 +456,11 @@ static struct history_point *point_of(const struct history *h,
 	return grow_add(&p->points, &p->n, &new, sizeof(new));
 }
 
-static int take_level(struct history_work *w, size_t run, size_t setup,
+static int take_level(struct history *h, size_t run, size_t setup,
 		      const struct summary_finding *is, double level)
 {
-	struct history_part *p = part_of(w, is, setup);
-	struct history_point *at = p ? point_of(w->h, p, run) : NULL;
+	struct history_part *p = part_of(h, is, setup);
+	struct history_point *at = p ? point_of(h, p, run) : NULL;
 
 	if (at) {
 		at->level_GB_s = level;
@@ -479,14 +468,14 @@ static int take_level(struct history_work *w, size_t run, size_t setup,
 	return at ? 0 : -1;
 }
 
-static int take_levels(struct history_work *w, size_t run, size_t setup,
+static int take_levels(struct history *h, size_t run, size_t setup,
 		       struct summary_finding *is, const double *v, size_t n)
 {
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		is->index = (int64_t)i;
-		rc = v[i] > 0 ? take_level(w, run, setup, is, v[i]) : 0;
+		rc = v[i] > 0 ? take_level(h, run, setup, is, v[i]) : 0;
 	}
 	is->index = -1;
 	return rc;
@@ -502,10 +491,10 @@ static struct summary_finding part_like(const char *kind, const char *node)
 }
 
 /** Run @run tested @name, or found a fault in it. */
-static struct history_node *see_node(struct history_work *w, size_t run,
+static struct history_node *see_node(struct history *h, size_t run,
 				     const char *name, bool failed)
 {
-	struct history_node *n = node_of(w, name);
+	struct history_node *n = node_of(h, name);
 	const uint8_t mark = failed;
 
 	if (n && n->n > 0 && n->run == run) {
@@ -519,30 +508,30 @@ static struct history_node *see_node(struct history_work *w, size_t run,
 	return n;
 }
 
-static int take_node(struct history_work *w, size_t run, size_t setup,
+static int take_node(struct history *h, size_t run, size_t setup,
 		     const struct summary_node *n)
 {
 	struct summary_finding node = part_like("node", n->name);
 	struct summary_finding gpu = part_like("gpu", n->name);
 	struct summary_finding nic = part_like("nic", n->name);
 
-	if (take_levels(w, run, setup, &gpu, n->gpu_GB_s, n->n_gpus) < 0 ||
-	    take_levels(w, run, setup, &nic, n->nic_GB_s, n->n_nics) < 0) {
+	if (take_levels(h, run, setup, &gpu, n->gpu_GB_s, n->n_gpus) < 0 ||
+	    take_levels(h, run, setup, &nic, n->nic_GB_s, n->n_nics) < 0) {
 		return -1;
 	}
 	if (!n->tested) {
 		return 0;
 	}
-	if (!see_node(w, run, n->name, false)) {
+	if (!see_node(h, run, n->name, false)) {
 		return -1;
 	}
-	return n->bw_GB_s > 0 || !summary_has_pairs(&w->h->runs[run]) ?
-		       take_level(w, run, setup, &node, n->bw_GB_s) : 0;
+	return n->bw_GB_s > 0 || !summary_has_pairs(&h->runs[run]) ?
+		       take_level(h, run, setup, &node, n->bw_GB_s) : 0;
 }
 
-static int take_whole(struct history_work *w, size_t run, size_t setup)
+static int take_whole(struct history *h, size_t run, size_t setup)
 {
-	const struct summary *s = &w->h->runs[run];
+	const struct summary *s = &h->runs[run];
 	const struct {
 		const char *kind;
 		double level;
@@ -552,23 +541,15 @@ static int take_whole(struct history_work *w, size_t run, size_t setup)
 		{ "collective", s->busbw_GB_s },
 	};
 	struct summary_finding rail = part_like("rail", "");
-	int rc = take_levels(w, run, setup, &rail, s->rail_GB_s, s->n_rails);
+	int rc = take_levels(h, run, setup, &rail, s->rail_GB_s, s->n_rails);
 
 	for (size_t i = 0; rc == 0 && i < sizeof(whole) / sizeof(*whole); i++) {
 		const struct summary_finding is = part_like(whole[i].kind, "");
 
 		rc = whole[i].level > 0 ?
-			     take_level(w, run, setup, &is, whole[i].level) : 0;
+			     take_level(h, run, setup, &is, whole[i].level) : 0;
 	}
 	return rc;
-}
-
-/** Return true if the finding is a node's fault: not a path between two nodes,
- *  not a process of a job. */
-static bool is_of_node(const struct summary_finding *f)
-{
-	return f->fail && f->node[0] && !f->peer_node[0] &&
-	       strcmp(f->kind, "process") != 0;
 }
 
 static void add_word(char *list, size_t size, const char *word)
@@ -581,11 +562,11 @@ static void add_word(char *list, size_t size, const char *word)
 	}
 }
 
-static int take_finding(struct history_work *w, size_t run, size_t setup,
+static int take_finding(struct history *h, size_t run, size_t setup,
 			const struct summary_finding *f)
 {
-	struct history_part *p = part_of(w, f, setup);
-	struct history_point *at = p ? point_of(w->h, p, run) : NULL;
+	struct history_part *p = part_of(h, f, setup);
+	struct history_point *at = p ? point_of(h, p, run) : NULL;
 	struct history_node *node;
 	char name[HISTORY_NAME];
 
@@ -596,10 +577,12 @@ static int take_finding(struct history_work *w, size_t run, size_t setup,
 		at->state = f->fail ? HISTORY_FAIL : HISTORY_WARN;
 		STR_COPY(p->is.code, f->code);
 	}
-	if (!is_of_node(f)) {
+	/* not a node's fault: a path between two, or a process of a job */
+	if (!f->fail || !f->node[0] || f->peer_node[0] ||
+	    strcmp(f->kind, "process") == 0) {
 		return 0;
 	}
-	node = see_node(w, run, f->node, true);
+	node = see_node(h, run, f->node, true);
 	names_of(f, name, sizeof(name));
 	if (node) {
 		add_word(node->parts, sizeof(node->parts),
@@ -609,9 +592,8 @@ static int take_finding(struct history_work *w, size_t run, size_t setup,
 	return node ? 0 : -1;
 }
 
-static int take_run(struct history_work *w, size_t run)
+static int take_run(struct history *h, size_t run)
 {
-	struct history *h = w->h;
 	const struct summary *s = &h->runs[run];
 	size_t setup = 0;
 	int rc;
@@ -625,27 +607,28 @@ static int take_run(struct history_work *w, size_t run)
 	} else if (!grow_add(&h->setups, &h->n_setups, &run, sizeof(run))) {
 		return -1;
 	}
-	rc = take_whole(w, run, setup);
+	rc = take_whole(h, run, setup);
 	for (size_t i = 0; rc == 0 && i < s->n_nodes; i++) {
-		rc = take_node(w, run, setup, &s->nodes[i]);
+		rc = take_node(h, run, setup, &s->nodes[i]);
 	}
 	for (size_t i = 0; rc == 0 && i < s->n_findings; i++) {
-		rc = take_finding(w, run, setup, &s->findings[i]);
+		rc = take_finding(h, run, setup, &s->findings[i]);
 	}
 	return rc;
 }
 
 int history_make(const struct summary *runs, size_t n, struct history *h)
 {
-	struct history_work w = { .h = h };
 	int rc = 0;
 
 	*h = (struct history){ .runs = runs, .n_runs = n };
 	for (size_t i = 0; rc == 0 && i < n; i++) {
-		rc = take_run(&w, i);
+		rc = take_run(h, i);
 	}
-	free(w.at[TABLE_PARTS]);
-	free(w.at[TABLE_NODES]);
+	for (int t = 0; t < HISTORY_TABLES; t++) {
+		free(h->at[t]);
+		h->at[t] = NULL;
+	}
 	return rc == 0 ? history_judge(h) : rc;
 }
 

@@ -240,6 +240,8 @@ struct history_node {
 	char parts[200];	/* in which: "NIC 2, GPU 3" */
 };
 
+enum history_table { HISTORY_PARTS, HISTORY_NODES, HISTORY_TABLES };
+
 struct history {
 	const struct summary *runs;	/* by time; borrowed */
 	size_t n_runs;
@@ -256,6 +258,9 @@ struct history {
 	size_t no_result;	/* that came to nothing */
 	size_t unread;		/* lines and files that are none of it */
 	bool verbose;
+	/* hash tables while it is made: where each part, or node, is in its
+	 * list: open addressing, + 1, 0 = free; sizes are powers of two */
+	size_t *at[HISTORY_TABLES], size[HISTORY_TABLES];
 };
 
 /** Make the history of @n runs that count, sorted by time, which outlive @h.

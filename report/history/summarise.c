@@ -96,21 +96,6 @@ struct pile {
 	size_t n, seen;
 };
 
-/** False without memory. */
-static bool pile_add(struct pile *p, float v)
-{
-	uint64_t at = p->seen++;
-
-	if (p->n < PILE_MOST) {
-		return grow_add(&p->v, &p->n, &v, sizeof(v)) != NULL;
-	}
-	at = hash_mix(at, p->seen, 0, 0) % p->seen;
-	if (at < PILE_MOST) {
-		p->v[at] = v;
-	}
-	return true;
-}
-
 static double pile_median(const struct pile *p)
 {
 	double v[PILE_MOST];
@@ -165,7 +150,16 @@ static int piles_make(struct piles *p, const struct run *run)
 
 static void put(struct piles *p, struct pile *pile, float v)
 {
-	p->failed = !pile_add(pile, v) || p->failed;
+	uint64_t at = pile->seen++;
+
+	if (pile->n < PILE_MOST) {
+		p->failed |= !grow_add(&pile->v, &pile->n, &v, sizeof(v));
+		return;
+	}
+	at = hash_mix(at, pile->seen, 0, 0) % pile->seen;
+	if (at < PILE_MOST) {
+		pile->v[at] = v;
+	}
 }
 
 /** To the parts of one end of a test that did well. */

@@ -175,19 +175,6 @@ static const char *date_of(const char *utc, char date[11])
 	return date;
 }
 
-/** "-4.1 % (9)"; "steady", "-"; @buf. */
-static const char *trend_text(const struct trend *t, char buf[32])
-{
-	if (t->runs == 0) {
-		return "-";
-	}
-	if (!t->sure) {
-		return "steady";
-	}
-	snprintf(buf, 32, "%+.1f %% (%zu)", t->percent, t->runs);
-	return buf;
-}
-
 static char setup_letter(size_t setup)
 {
 	return setup < 26 ? (char)('A' + setup) : '+';
@@ -322,6 +309,8 @@ static void add_row(const struct history_part *p, int width, struct str *out)
 	const size_t found = p->failed + p->warned;
 	char first[11], last[11], pattern[HISTORY_LAST + 1], trend[32];
 
+	snprintf(trend, sizeof(trend), "%+.1f %% (%zu)", p->trend.percent,
+		 p->trend.runs);
 	/* a name that is too long has its line */
 	if ((int)strlen(p->name) > width) {
 		str_addf(out, "%s\n%*s", p->name, width, "");
@@ -331,7 +320,8 @@ static void add_row(const struct history_part *p, int width, struct str *out)
 	str_addf(out, " %c %3zu/%-3zu %-10s %-10s %-10s %s%s\n",
 		 setup_letter(p->setup), found, p->n,
 		 date_of(p->first_utc, first), date_of(p->last_utc, last),
-		 history_pattern(p, pattern), trend_text(&p->trend, trend),
+		 history_pattern(p, pattern), p->trend.runs == 0 ? "-" :
+		 p->trend.sure ? trend : "steady",
 		 p->flaps ? " flaps" : "");
 }
 
