@@ -65,21 +65,6 @@ static json_t *names_json(const struct affinity *a, const int *list, int n)
 	return j;
 }
 
-static json_t *gpu_json(const struct affinity *a, int gpu)
-{
-	struct affinity_pick all, alone;
-
-	affinity_pick(a, gpu, false, &all);
-	affinity_pick(a, gpu, true, &alone);
-	return json_pack("{s:i,s:s,s:f,s:o,s:i,s:o,s:o}", "gpu", a->dev[gpu],
-			 "path", affinity_way_names[all.path.way],
-			 "path_GB_s", all.path.GB_s, "alike",
-			 names_json(a, all.near, all.n_near), "sharers",
-			 all.sharers, "nics",
-			 names_json(a, all.mine, all.n_mine), "nics_in_a_pair",
-			 names_json(a, alone.mine, alone.n_mine));
-}
-
 /** Why GPU @gpu starts where it does. */
 static void add_why(const struct affinity *a, int gpu,
 		    const struct affinity_pick *p, struct str *out)
@@ -136,13 +121,25 @@ int explain_nics(const struct session *s)
 {
 	struct err e = { 0 };
 	struct affinity a = { 0 };
+	struct affinity_pick all, alone;
 	json_t *list, *inventory = json_object();
 	int rc = read_nics(s, inventory, &a, &e);
 
 	if (rc == 0 && s->spec.json) {
 		list = json_array();
 		for (int g = 0; g < a.n_gpus; g++) {
-			json_array_append_new(list, gpu_json(&a, g));
+			affinity_pick(&a, g, false, &all);
+			affinity_pick(&a, g, true, &alone);
+			json_array_append_new(list, json_pack(
+				"{s:i,s:s,s:f,s:o,s:i,s:o,s:o}",
+				"gpu", a.dev[g],
+				"path", affinity_way_names[all.path.way],
+				"path_GB_s", all.path.GB_s,
+				"alike", names_json(&a, all.near, all.n_near),
+				"sharers", all.sharers,
+				"nics", names_json(&a, all.mine, all.n_mine),
+				"nics_in_a_pair",
+				names_json(&a, alone.mine, alone.n_mine)));
 		}
 		json_dumpf(list, stdout, JSON_COMPACT);
 		putchar('\n');

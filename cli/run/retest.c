@@ -14,22 +14,9 @@
 #include "report/show/judged.h"
 #include "sbatch/launcher.h"
 
-/** Take the options of the run of another user, which may name programs and
- *  libraries: only the harmless ones, such as the pairs and nodes to
- *  measure. */
-static int take_foreign(struct session *s, const struct left *l)
-{
-	for (const struct spec_option *o = spec_options; o->name; o++) {
-		if (o->harmless && !s->typed[o - spec_options]) {
-			spec_take(&s->spec, &l->spec, o);
-		}
-	}
-	talk("other users can write to '%s': of its options only nodes, pairs, "
-	     "sizes and transport are taken", l->dir);
-	return 0;
-}
-
-/** Take the options of the run, and those of now that change no test. */
+/** Take the options of the run, and those of now that change no test.  The run
+ *  of another user may name programs and libraries: of it only the harmless
+ *  ones, such as the pairs and nodes to measure. */
 static int take_options(struct session *s, const struct left *l,
 			struct err *e)
 {
@@ -38,6 +25,16 @@ static int take_options(struct session *s, const struct left *l,
 	char launcher[sizeof(s->spec.launcher)];
 	struct spec fresh;
 
+	if (l->foreign) {
+		for (const struct spec_option *o = spec_options; o->name; o++) {
+			if (o->harmless && !s->typed[o - spec_options]) {
+				spec_take(&s->spec, &l->spec, o);
+			}
+		}
+		talk("other users can write to '%s': of its options only nodes, "
+		     "pairs, sizes and transport are taken", l->dir);
+		return 0;
+	}
 	memcpy(launcher, s->spec.launcher, sizeof(launcher));
 	if (left_options(s, &l->spec, "retest", tell_retest_options, "",
 			 e) < 0) {
@@ -135,9 +132,7 @@ static int run(struct session *s, struct left *l, const struct judged *j,
 				 "--resume %s\"", probe,
 				 str_quoted_dir(l->dir, word, sizeof(word)));
 		}
-	} else if ((l->foreign ? take_foreign(s, l) :
-				 take_options(s, l, e)) == 0 &&
-		   take_plan(s, l, &p, e) == 0) {
+	} else if (take_options(s, l, e) == 0 && take_plan(s, l, &p, e) == 0) {
 		take_extra(s, l);
 		retest = run_part_json("retest", &(struct run_file){
 			.retest = { .dir = l->dir, .parts = p.parts } });

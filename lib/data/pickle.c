@@ -137,17 +137,6 @@ static bool take(struct pickle *p, size_t bytes, uint64_t *n)
 	return true;
 }
 
-static bool push_text(struct pickle *p, uint64_t len)
-{
-	const char *text = (const char *)p->at;
-
-	if (len > (size_t)(p->end - p->at)) {
-		return refuse(p, "it is cut short");
-	}
-	p->at += len;
-	return push(p, json_stringn(text, (size_t)len));
-}
-
 /** An integer of @len bytes, with a sign. */
 static bool push_long(struct pickle *p, uint64_t len)
 {
@@ -349,7 +338,12 @@ static bool step(struct pickle *p, uint8_t code)
 	case DOES_LONG:
 		return push_long(p, n);
 	case DOES_TEXT:
-		return push_text(p, n);
+		if (n > (size_t)(p->end - p->at)) {
+			return refuse(p, "it is cut short");
+		}
+		p->at += n;
+		return push(p, json_stringn((const char *)p->at - n,
+					    (size_t)n));
 	case DOES_REAL:
 		n = htobe64(htole64(n));
 		memcpy(&real, &n, sizeof(real));

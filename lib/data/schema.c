@@ -107,12 +107,6 @@ static const char *word_name(const struct field *f, size_t i)
 				      i * f->word_size);
 }
 
-static const char *word_of(const struct field *f, const void *at)
-{
-	return f->size < sizeof(void *) ? word_name(f, (size_t)get_int(f, at)) :
-					  **(const char *const *const *)at;
-}
-
 /* ---- JSON ---------------------------------------------------------------- */
 
 static int read_hex(const struct field *f, void *at, const json_t *json,
@@ -221,22 +215,6 @@ static int read_list(const struct field *f, void *obj, const json_t *json,
 	return 0;
 }
 
-static int read_format(const struct field *f, const json_t *json,
-		       struct err *e)
-{
-	int64_t n;
-
-	if (json_get_int(json, f->name, 1, INT32_MAX, &n, e) < 0) {
-		return -1;
-	}
-	return n == (int64_t)f->min
-		       ? 0
-		       : err_set(e, EPROTO,
-				 "format %d, written by %s version of "
-				 "gpucheck",
-				 (int)n, n > f->min ? "a later" : "an earlier");
-}
-
 static int read_tree(const struct field *f, json_t **at, const json_t *json,
 		     json_t *v, struct err *e)
 {
@@ -315,7 +293,13 @@ static int read_field(const struct field *f, void *obj, const json_t *json,
 		return json_get_text(json, f->name, NULL, f->max > 0 ?
 				     (size_t)f->max + 1 : SIZE_MAX, e);
 	case FIELD_FORMAT:
-		return read_format(f, json, e);
+		if (json_get_int(json, f->name, 1, INT32_MAX, &n, e) < 0) {
+			return -1;
+		}
+		return n == (int64_t)f->min ? 0 :
+		       err_set(e, EPROTO, "format %d, written by %s version of "
+			       "gpucheck", (int)n,
+			       n > f->min ? "a later" : "an earlier");
 	case FIELD_STRUCT:
 		return read_struct(f, obj, v, e);
 	}
@@ -414,7 +398,9 @@ static json_t *field_json(const struct field *f, const void *obj)
 		hash_hex(at, f->size, hex);
 		return json_string(hex);
 	case FIELD_WORD:
-		return json_string(word_of(f, at));
+		return json_string(f->size < sizeof(void *) ?
+				   word_name(f, (size_t)get_int(f, at)) :
+				   **(const char *const *const *)at);
 	case FIELD_INTS:
 	case FIELD_REALS:
 	case FIELD_STRUCTS:
