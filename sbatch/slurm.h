@@ -27,7 +27,8 @@
 int slurm_parse_job_id(const char *text, char job[SLURM_JOB_SIZE],
 		       struct err *e);
 
-/** Fields of "scontrol --oneliner show job". */
+/** Fields of "scontrol --oneliner show job"; a line of squeue has the state,
+ *  the reason and the last two: slurm_parse_queued(). */
 struct slurm_job {
 	char state[32];		/* PENDING, RUNNING, ... */
 	char reason[256];	/* Resources, NonZeroExitCode, "Nodes required
@@ -41,6 +42,7 @@ struct slurm_job {
 	int64_t restarts;	/* how often Slurm requeued it */
 	int exit_code;		/* of the batch script */
 	int signal;		/* that ended it, 0 = none */
+	char id[SLURM_JOB_SIZE], script[PATH_MAX];
 };
 
 int slurm_parse_job(const char *text, struct slurm_job *job, struct err *e);

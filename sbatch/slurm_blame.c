@@ -308,13 +308,15 @@ static int take_event(void *arg, const void *row, struct err *e)
 {
 	const struct event_row *r = row;
 	struct lost *l = arg;
+	const bool lost = strcmp(r->event, "agent_lost") == 0;
 	const size_t i = find_lost(l, r->node);
 
 	(void)e;
 	l->seq = r->seq >= l->seq && r->seq < INT64_MAX ? r->seq + 1 : l->seq;
-	if (strcmp(r->event, "slurm_state") == 0 && i < l->n) {
+	if (i < l->n && (lost || strcmp(r->event, "slurm_state") == 0)) {
 		memmove(l->nodes[i], l->nodes[--l->n], sizeof(*l->nodes));
-	} else if (strcmp(r->event, "agent_lost") == 0) {
+	}
+	if (lost) {
 		add_name(l, r->node);
 	}
 	return RUNDIR_KEEP;

@@ -19,7 +19,7 @@
 
 /* ---- jobs in the queue --------------------------------------------------- */
 
-bool slurm_parse_queued(const char **text, struct slurm_queued *q)
+bool slurm_parse_queued(const char **text, struct slurm_job *q)
 {
 	char line[MAX_LINE], *at, *id, *state, *reason;
 
@@ -41,14 +41,14 @@ bool slurm_parse_queued(const char **text, struct slurm_queued *q)
 	return false;
 }
 
-bool slurm_queued_waits(const struct slurm_queued *q)
+bool slurm_queued_waits(const struct slurm_job *q)
 {
 	return strcmp(q->state, "PENDING") == 0 ||
 	       strcmp(q->state, "REQUEUED") == 0 ||
 	       strcmp(q->state, "CONFIGURING") == 0;
 }
 
-bool slurm_queued_in_line(const struct slurm_queued *q)
+bool slurm_queued_in_line(const struct slurm_job *q)
 {
 	return slurm_queued_waits(q) && strcmp(q->reason, "Dependency") == 0;
 }

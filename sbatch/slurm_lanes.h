@@ -27,19 +27,13 @@
 #define SLURM_QUEUE_ALL \
 	"squeue --all --noheader --states=all --format=%i|%T|%r|%o --name"
 
-/** A line of it. */
-struct slurm_queued {
-	char id[SLURM_JOB_SIZE], state[SLURM_STATE_SIZE], reason[64];
-	char script[PATH_MAX];
-};
-
-/** The next line at *@text, which moves on; lines that are none are passed
- *  over.  False at the end. */
-bool slurm_parse_queued(const char **text, struct slurm_queued *q);
+/** The next line of it at *@text, which moves on; lines that are none are
+ *  passed over.  False at the end. */
+bool slurm_parse_queued(const char **text, struct slurm_job *q);
 /** Return true if the job has not started. */
-bool slurm_queued_waits(const struct slurm_queued *q);
+bool slurm_queued_waits(const struct slurm_job *q);
 /** Return true if the job waits only for other jobs of its name. */
-bool slurm_queued_in_line(const struct slurm_queued *q);
+bool slurm_queued_in_line(const struct slurm_job *q);
 
 /* ---- how many there may be ----------------------------------------------- */
 

@@ -95,7 +95,7 @@ static int look_at_queue(struct jobs *j, struct err *e)
 {
 	struct args a = { 0 };
 	struct str names = STR_INIT, out = STR_INIT;
-	struct slurm_queued q;
+	struct slurm_job q;
 	const char *at;
 	int rc, lanes = 0, t;
 	size_t part;

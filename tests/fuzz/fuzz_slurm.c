@@ -52,7 +52,7 @@ static void read_lanes(const char *text)
 {
 	struct slurm_lane_ask ask = { .exclude = "n7", .features = text };
 	struct slurm_lane_nodes nodes = { 0 };
-	struct slurm_queued q;
+	struct slurm_job q;
 	char reserved[64];
 
 	for (const char *at = text; slurm_parse_queued(&at, &q);) {

@@ -21,7 +21,7 @@ static void queue_lines_are_read(void **state)
 		"44|PENDING|Resources|(null)\n"
 		"45_[1-3]|CONFIGURING|None|/z\n"
 		"46|PENDING";
-	struct slurm_queued q;
+	struct slurm_job q;
 
 	(void)state;
 	assert_true(slurm_parse_queued(&text, &q));
