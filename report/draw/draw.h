@@ -83,33 +83,29 @@ struct plot {
 	char name[96];		/* of the picture that gnuplot draws */
 	bool svg;		/* beside the PNG */
 	bool drawing;
-	sigset_t ends;		/* of struct plot_signals */
+	sigset_t ends;		/* as of plot_hold_signals() */
 	struct spawn_child gnuplot;
 	struct str talk;	/* its complaints */
 	int64_t deadline_ns;
 };
 
 /**
- * Signals that would end the program wait from plot_hold_signals() to
+ * Signals that would end the program, @ends, wait from plot_hold_signals() to
  * plot_release_signals(), so that no gnuplot and no folder outlives it; when
  * one has come plot_end() does not wait.  Those that are ignored, or that the
  * caller holds back for the sake of the pictures, do not count.
  */
-struct plot_signals {
-	sigset_t were, ends;
-};
-
-void plot_hold_signals(struct plot_signals *s);
-void plot_release_signals(const struct plot_signals *s);
+void plot_hold_signals(sigset_t *ends);
+void plot_release_signals(const sigset_t *ends);
 
 /** Return true if gnuplot is on PATH. */
 bool plot_usable(void);
 /** Return 0, or 1 with @e if there is no gnuplot to draw @what ("curves") of
  *  @dir. */
 int plot_check(const char *what, const char *dir, struct err *e);
-/** A folder in the existing @dir to draw in until one of @s comes.  0:
+/** A folder in the existing @dir to draw in until one of @ends comes.  0:
  *  plot_end() when done; -1 with @e. */
-int plot_begin(struct plot *p, const struct plot_signals *s, const char *dir,
+int plot_begin(struct plot *p, const sigset_t *ends, const char *dir,
 	       struct err *e);
 /** Append @text as a field that gnuplot reads as it stands. */
 void plot_add_field(const char *text, struct str *out);

@@ -132,7 +132,7 @@ static int paint(struct plot *plot, const char *name,
 /** Where the figures of a run go. */
 struct heatmap_drawing {
 	const char *dir;
-	struct plot_signals signals;
+	sigset_t ends;		/* as of plot_hold_signals() */
 	struct plot plots[AT_ONCE];
 	int n;			/* figures begun */
 	const struct verdict *v;
@@ -209,7 +209,7 @@ static int draw(const struct figure *f, void *arg)
 
 			/* end the figure of AT_ONCE figures ago */
 			d->png = plot_end(plot, 0, d->e) == 0 &&
-				 plot_begin(plot, &d->signals, d->dir,
+				 plot_begin(plot, &d->ends, d->dir,
 					    d->e) == 0 &&
 				 paint(plot, f->name, &picture, d->e) == 0;
 			d->failed = !d->png;
@@ -232,11 +232,11 @@ int picture_render(const char *dir, const char *name, const struct picture *p,
 		return rc < 0 ? rc : 1;
 	}
 	plot_forget(dir, name, "png");
-	plot_hold_signals(&d.signals);
-	rc = plot_begin(plot, &d.signals, dir, e);
+	plot_hold_signals(&d.ends);
+	rc = plot_begin(plot, &d.ends, dir, e);
 	rc = rc < 0 ? rc : paint(plot, name, p, e);
 	rc = plot_end(plot, rc, e);
-	plot_release_signals(&d.signals);
+	plot_release_signals(&d.ends);
 	return rc;
 }
 
@@ -255,7 +255,7 @@ int heatmap_render(const char *dir, const struct run *run,
 	if (run->n_ranks == 0) {
 		return 0;
 	}
-	plot_hold_signals(&d.signals);
+	plot_hold_signals(&d.ends);
 	rc = figures_each(run, v, forget, &d);
 	rc = rc < 0 ? err_set(e, ENOMEM, "cannot lay out the heat map") :
 		      figures_each(run, v, draw, &d);
@@ -263,7 +263,7 @@ int heatmap_render(const char *dir, const struct run *run,
 	for (int i = 0; i < AT_ONCE; i++) {
 		rc = plot_end(&d.plots[i], rc, e);
 	}
-	plot_release_signals(&d.signals);
+	plot_release_signals(&d.ends);
 	return rc < 0 ? rc : plot_check("PNG of the heat map", dir,
 					    e);
 }

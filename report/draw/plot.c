@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/order.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
 #include "lib/data/rundir.h"
@@ -188,14 +189,9 @@ static int write_marks(struct plot_drawing *d, struct err *e)
 	return rc;
 }
 
-static int by_end(const void *a, const void *b, void *lines)
-{
-	const struct plot_line *l = lines;
-	const double x = l[*(const size_t *)a].end;
-	const double y = l[*(const size_t *)b].end;
-
-	return x < y ? -1 : x > y;
-}
+static const struct order_key by_end[] = {
+	ORDER_ITEM(ORDER_POINTEE), ORDER_UP(struct plot_line, end), ORDER_END
+};
 
 /** Height of the bandwidth @value in its panel, 0 ... 1. */
 static double place_of(const struct plot_drawing *d, double value)
@@ -219,8 +215,9 @@ static double value_at(const struct plot_drawing *d, double place)
  *  height of the panel of bandwidth. */
 static int write_labels(struct plot_drawing *d, struct err *e)
 {
-	size_t order[LINES_MAX], n = 0;
+	const struct plot_line *order[LINES_MAX];
 	double at[LINES_MAX], low = -1, high = 1;
+	size_t n = 0;
 	struct str text = STR_INIT;
 	char value[UNITS_REAL_SIZE];
 	int rc;
@@ -232,20 +229,19 @@ static int write_labels(struct plot_drawing *d, struct err *e)
 		if (is_there(l->end) &&
 		    (!l->second || !is_there(l[-1].end) ||
 		     fabs(l->end - l[-1].end) > 0.1 * d->most)) {
-			order[n++] = i;
+			order[n++] = l;
 		}
 	}
-	qsort_r(order, n, sizeof(*order), by_end, d->lines);
+	order_sort(order, n, sizeof(*order), by_end);
 	for (size_t i = 0; i < n; i++) {
-		at[i] = fmax(place_of(d, d->lines[order[i]].end),
-			     low + LABEL_STEP);
+		at[i] = fmax(place_of(d, order[i]->end), low + LABEL_STEP);
 		low = at[i];
 	}
 	for (size_t i = n; i-- > 0; high = at[i] - LABEL_STEP) {
 		at[i] = fmin(at[i], high);
 	}
 	for (size_t i = 0; i < n; i++) {
-		const struct plot_line *l = &d->lines[order[i]];
+		const struct plot_line *l = order[i];
 
 		str_addf(&text, "%.4f\t%d\t", value_at(d, at[i]),
 			 l->color + 1);
@@ -472,7 +468,7 @@ int curves_render(const char *dir, const struct sweep *s,
 		  bool log_scale, struct err *e)
 {
 	struct plot_drawing d = { .log_scale = log_scale };
-	struct plot_signals signals;
+	sigset_t ends;
 	char names[LINES_MAX][LABEL_SIZE];
 	size_t n = 0;
 	int rc;
@@ -509,12 +505,12 @@ int curves_render(const char *dir, const struct sweep *s,
 	if (plot_check("curves", dir, e) != 0) {
 		return 1;
 	}
-	plot_hold_signals(&signals);
-	rc = plot_begin(&d.plot, &signals, dir, e);
+	plot_hold_signals(&ends);
+	rc = plot_begin(&d.plot, &ends, dir, e);
 	if (rc == 0) {
 		rc = plot_end(&d.plot, draw(s, reference, v, &d, e), e);
 	}
-	plot_release_signals(&signals);
+	plot_release_signals(&ends);
 	return rc;
 }
 
@@ -525,27 +521,28 @@ int curves_render(const char *dir, const struct sweep *s,
 #define SCRIPT "script.gp"
 #define DRIVER "driver.gp"
 
-void plot_hold_signals(struct plot_signals *s)
+void plot_hold_signals(sigset_t *ends)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	sigset_t held;
 
-	sigemptyset(&s->ends);
-	pthread_sigmask(SIG_BLOCK, NULL, &s->were);
+	sigemptyset(ends);
+	pthread_sigmask(SIG_BLOCK, NULL, &held);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
 		struct sigaction now;
 
 		if (sigaction(signals[i], NULL, &now) == 0 &&
 		    now.sa_handler != SIG_IGN &&
-		    sigismember(&s->were, signals[i]) == 0) {
-			sigaddset(&s->ends, signals[i]);
+		    sigismember(&held, signals[i]) == 0) {
+			sigaddset(ends, signals[i]);
 		}
 	}
-	pthread_sigmask(SIG_BLOCK, &s->ends, NULL);
+	pthread_sigmask(SIG_BLOCK, ends, NULL);
 }
 
-void plot_release_signals(const struct plot_signals *s)
+void plot_release_signals(const sigset_t *ends)
 {
-	pthread_sigmask(SIG_SETMASK, &s->were, NULL);
+	pthread_sigmask(SIG_UNBLOCK, ends, NULL);
 }
 
 bool plot_usable(void)
@@ -567,10 +564,10 @@ int plot_check(const char *what, const char *dir, struct err *e)
 	return 1;
 }
 
-int plot_begin(struct plot *p, const struct plot_signals *s, const char *dir,
+int plot_begin(struct plot *p, const sigset_t *ends, const char *dir,
 	       struct err *e)
 {
-	*p = (struct plot){ .ends = s->ends };
+	*p = (struct plot){ .ends = *ends };
 	/* A name that begins with '/' is a file to gnuplot, never a pipe. */
 	if (!realpath(dir, p->dir)) {
 		return err_set(e, errno, "cannot open '%s'", dir);

@@ -204,7 +204,7 @@ static int draw(struct history_plot_drawing *d, struct err *e)
 int history_draw(const char *dir, const struct history *h, struct err *e)
 {
 	struct history_plot_drawing d = { .h = h, .low = LOW, .high = HIGH };
-	struct plot_signals signals;
+	sigset_t ends;
 	int rc;
 
 	/* parts with findings, even if no run measured them, then levels of all
@@ -241,11 +241,11 @@ int history_draw(const char *dir, const struct history *h, struct err *e)
 			      "installed");
 		return 1;
 	}
-	plot_hold_signals(&signals);
-	rc = plot_begin(&d.plot, &signals, dir, e);
+	plot_hold_signals(&ends);
+	rc = plot_begin(&d.plot, &ends, dir, e);
 	if (rc == 0) {
 		rc = plot_end(&d.plot, draw(&d, e), e);
 	}
-	plot_release_signals(&signals);
+	plot_release_signals(&ends);
 	return rc;
 }
