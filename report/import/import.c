@@ -194,27 +194,14 @@ static int import_nccl_tests_json(struct import *x, const json_t *top,
 
 #define FILE_MAX (256L * 1024 * 1024)
 
-static const struct json_format {
-	const char *member;
-	json_type type;
-	int (*read)(struct import *x, const json_t *top, struct err *e);
-} json_formats[] = {
-	{ "results", JSON_ARRAY, import_nccl_tests_json },
-	{ "results", JSON_OBJECT, import_perftest_json },
-	{ "nvbandwidth", JSON_OBJECT, import_nvbandwidth_json },
-	{ "Links", JSON_ARRAY, import_clusterkit_json },
-	{ 0 }
-};
-
 int import_json(struct import *x, FILE *f, struct err *e)
 {
+	struct import_object o;
 	json_t *top = NULL;
 	char *text = NULL;
 	size_t room = 0;
 	ssize_t len;
 	int rc;
-	const struct json_format *k;
-	const json_t *member;
 
 	if (fseek(f, 0, SEEK_END) < 0 || ftell(f) > FILE_MAX) {
 		return err_set(e, EFBIG, "more than %ld MiB of JSON",
@@ -228,15 +215,14 @@ int import_json(struct import *x, FILE *f, struct err *e)
 		return err_hint(e, "if the program was stopped early, import its "
 				"text output");
 	}
-	k = json_formats;
-	while (k->member && !((member = json_object_get(top, k->member)) &&
-			      json_typeof(member) == k->type)) {
-		k++;
-	}
-	rc = k->member ? k->read(x, top, e) :
-			   err_set(e, EINVAL, "'%s' is JSON, and has none of "
-				   "'results', 'nvbandwidth', 'Links'",
-				   x->file);
+	o = import_object(top);
+	rc = o.results	   ? import_nccl_tests_json(x, top, e) :
+	     o.result	   ? import_perftest_json(x, top, e) :
+	     o.nvbandwidth ? import_nvbandwidth_json(x, top, e) :
+	     o.links	   ? import_clusterkit_json(x, top, e) :
+			     err_set(e, EINVAL, "'%s' is JSON, and has none of "
+				     "'results', 'nvbandwidth', 'Links'",
+				     x->file);
 	json_decref(top);
 	return rc;
 }
