@@ -13,35 +13,30 @@
 
 #define FULL 1	/* what is left is left out */
 
-struct switches_reader {
-	struct switch_link *links;
-	long n;
-	char at[64];		/* the switch whose ports are being listed */
-};
-
-static int add_link(struct switches_reader *r, const struct switch_link *link)
+static int add_link(struct switch_link **links, long *n,
+		    const struct switch_link *link)
 {
 	struct switch_link *more;
 
-	if (r->n == SWITCHES_MAX) {
+	if (*n == SWITCHES_MAX) {
 		return FULL;
 	}
-	if ((r->n & (r->n - 1)) == 0) {		/* full: a power of two */
-		more = reallocarray(r->links, r->n > 0 ? 2 * (size_t)r->n : 1,
+	if ((*n & (*n - 1)) == 0) {		/* full: a power of two */
+		more = reallocarray(*links, *n > 0 ? 2 * (size_t)*n : 1,
 				    sizeof(*more));
 		if (more == NULL) {
 			return -1;
 		}
-		r->links = more;
+		*links = more;
 	}
-	r->links[r->n++] = *link;
+	(*links)[(*n)++] = *link;
 	return 0;
 }
 
 /* ---- Slurm --------------------------------------------------------------- */
 
 /** A switch of nodes: one of switches lists theirs once more. */
-static int read_slurm(struct switches_reader *r, const char *line)
+static int read_slurm(const char *line, struct switch_link **links, long *found)
 {
 	char *name = slurm_value(line, "SwitchName");
 	char *nodes = slurm_value(line, "Nodes");
@@ -58,7 +53,7 @@ static int read_slurm(struct switches_reader *r, const char *line)
 	for (size_t i = 0; list != NULL && i < n && rc == 0; i++) {
 		STR_COPY(link.name, name);
 		STR_COPY(link.node, list[i]);
-		rc = add_link(r, &link);
+		rc = add_link(links, found, &link);
 	}
 	if (list != NULL) {
 		hostlist_free(list, n);
@@ -85,8 +80,9 @@ static bool comment_of(const char *line, char *buf, size_t size)
 	return buf[0] != '\0';
 }
 
-/** [7] "H-0c42"[1](0c43) # "n1 mlx5_0" lid 4 4xHDR */
-static int read_port(struct switches_reader *r, const char *line)
+/** [7] "H-0c42"[1](0c43) # "n1 mlx5_0" lid 4 4xHDR: a port of @name. */
+static int read_port(const char *line, const char *name,
+		     struct switch_link **links, long *found)
 {
 	struct switch_link link = { .nic = "" };
 	char words[128] = "";
@@ -98,7 +94,7 @@ static int read_port(struct switches_reader *r, const char *line)
 		return 0;	/* another switch */
 	}
 	snprintf(link.port, sizeof(link.port), "%.*s", (int)n, line + 1);
-	STR_COPY(link.name, r->at);
+	STR_COPY(link.name, name);
 	/* the GUID in the brackets, in 16 digits */
 	guid = strchr(peer, '(');
 	n = guid ? strspn(guid + 1, "0123456789abcdefABCDEF") : 0;
@@ -117,17 +113,19 @@ static int read_port(struct switches_reader *r, const char *line)
 		link.nic[strcspn(link.nic, " ")] = '\0';
 	}
 	return link.guid[0] != '\0' || link.nic[0] != '\0' ?
-		       add_link(r, &link) : 0;
+		       add_link(links, found, &link) : 0;
 }
 
 /* ---- both ---------------------------------------------------------------- */
 
 long switches_parse(const char *text, size_t len, struct switch_link **links)
 {
-	struct switches_reader r = { .n = 0 };
 	char *line = malloc(LINE_MAX_BYTES), *at;
+	char name[64] = "";	/* the switch whose ports are being listed */
 	int rc = line != NULL ? 0 : -1;
+	long found = 0;
 
+	*links = NULL;
 	while (rc == 0 && len > 0) {
 		const char *end = memchr(text, '\n', len);
 		size_t n = end != NULL ? (size_t)(end - text) : len;
@@ -141,15 +139,15 @@ long switches_parse(const char *text, size_t len, struct switch_link **links)
 			at += strspn(line, " \t");
 		}
 		if (strncasecmp(at, "SwitchName=", 11) == 0) {
-			rc = read_slurm(&r, at);
-		} else if (at[0] == '[' && r.at[0] != '\0') {
-			rc = read_port(&r, at);
+			rc = read_slurm(at, links, &found);
+		} else if (at[0] == '[' && name[0] != '\0') {
+			rc = read_port(at, name, links, &found);
 		} else if (at[0] != '\0' && at[0] != '#') {
 			/* a node of another kind has no ports of a switch */
-			r.at[0] = '\0';
+			name[0] = '\0';
 			if (strncmp(at, "Switch", 6) == 0 &&
 			    isspace((unsigned char)at[6])) {
-				comment_of(at, r.at, sizeof(r.at));
+				comment_of(at, name, sizeof(name));
 			}
 		}
 		n += end != NULL;
@@ -158,9 +156,8 @@ long switches_parse(const char *text, size_t len, struct switch_link **links)
 	}
 	free(line);
 	if (rc == -1) {
-		free(r.links);
-		r.links = NULL;
+		free(*links);
+		*links = NULL;
 	}
-	*links = r.links;
-	return rc == -1 ? -1 : r.n;
+	return rc == -1 ? -1 : found;
 }
