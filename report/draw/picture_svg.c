@@ -88,15 +88,19 @@ static void add_tooltip(const struct picture *p, const struct view_cell *c,
 	str_add(out, "</title>");
 }
 
-/** Shapes around 0, 0 within -1 ... 1; one that ends with z is filled. */
-static const char *const marks[] = {
-	[MARK_NONE]	= "",
-	[MARK_CROSS]	= "M-.8-.8L.8.8M-.8.8L.8-.8",
-	[MARK_TRIANGLE]	= "M-.9-.7H.9L0 .9z",
-	[MARK_DIAMOND]	= "M0-1L1 0L0 1L-1 0z",
-	[MARK_BAR]	= "M-1-.2H1V.2H-1z",
-	[MARK_RING]	= "M-.7 0A.7.7 0 1 1 .7 0A.7.7 0 1 1-.7 0z",
-	[MARK_DOT]	= "M-.3 0A.3.3 0 1 1 .3 0A.3.3 0 1 1-.3 0z",
+/** Shapes around 0, 0 within -1 ... 1. */
+static const struct mark_shape {
+	const char *path;
+	bool filled;
+} marks[] = {
+	[MARK_NONE]	= { .path = "" },
+	[MARK_CROSS]	= { .path = "M-.8-.8L.8.8M-.8.8L.8-.8" },
+	[MARK_TRIANGLE]	= { .path = "M-.9-.7H.9L0 .9z", .filled = true },
+	[MARK_DIAMOND]	= { .path = "M0-1L1 0L0 1L-1 0z", .filled = true },
+	[MARK_BAR]	= { .path = "M-1-.2H1V.2H-1z", .filled = true },
+	[MARK_RING]	= { .path = "M-.7 0A.7.7 0 1 1 .7 0A.7.7 0 1 1-.7 0z" },
+	[MARK_DOT]	= { .path = "M-.3 0A.3.3 0 1 1 .3 0A.3.3 0 1 1-.3 0z",
+			    .filled = true },
 };
 
 /** Append the element of @s. */
@@ -110,7 +114,7 @@ static void add_shape(const struct picture *p, const struct picture_shape *s,
 		[TEXT_DOWN] = "end",
 		[TEXT_NUMBER] = "middle",
 	};
-	const char *mark = marks[s->mark];
+	const struct mark_shape *m = &marks[s->mark];
 	const double x = (double)s->x, y = (double)s->y;
 
 	switch (s->layer) {
@@ -139,8 +143,8 @@ static void add_shape(const struct picture *p, const struct picture_shape *s,
 	case LAYER_MARK:
 		str_addf(out, "<path transform=\"translate(%.5g %.5g)"
 			 "scale(%.3g)\" d=\"%s\" ", x, y,
-			 (double)s->width / 2, mark);
-		str_addf(out, str_ends(mark, "z") ? "fill=\"#%06x\"" :
+			 (double)s->width / 2, m->path);
+		str_addf(out, m->filled ? "fill=\"#%06x\"" :
 			 "fill=\"none\" stroke-width=\".3\" stroke=\"#%06x\"",
 			 s->rgb);
 		str_add(out, " pointer-events=\"none\"/>\n");
