@@ -27,22 +27,17 @@ static const struct {
 	[PART_CABLE_SWAP] = { .least = 80 },
 };
 
-/** Marked and bad cells of one part, by path class. */
-struct blame_tally {
-	uint32_t marked[PATH_CLASSES], bad[PATH_CLASSES];
-};
-
-static void add_tally(struct blame_tally *t, unsigned path, uint32_t marked,
-		      uint32_t bad)
+static void add_tally(struct tally *t, uint32_t tests, uint32_t bad)
 {
-	t->marked[path] += marked;
-	t->bad[path] += bad;
+	t->tests += tests;
+	t->bad += bad;
 }
 
-/** Count the cells of rank @src for the parts of each by itself, and for the
- *  node at the other end in @to. */
+/** Count the cells of rank @src by path class, for the parts of each by itself,
+ *  and for the node at the other end in @to. */
 static void tally_row(const struct blame *b, int src,
-		      struct blame_tally *tallies, struct blame_tally *to)
+		      struct tally tallies[][PATH_CLASSES],
+		      struct tally to[][PATH_CLASSES])
 {
 	const struct run *run = b->run;
 	size_t ids[PART_INDEX_RANKS_MAX], end = run_first(run, src + 1);
@@ -56,32 +51,33 @@ static void tally_row(const struct blame *b, int src,
 		if (b->marks[at] == MARK_IGNORE) {
 			continue;
 		}
-		add_tally(&to[run->ranks[dst].node], path, 1, bad);
+		add_tally(&to[run->ranks[dst].node][path], 1, bad);
 		k = part_index_ranks(&b->index, src, dst, ids);
 		for (int i = 0; i < k; i++) {
-			add_tally(&tallies[ids[i]], path, 1, bad);
+			add_tally(&tallies[ids[i]][path], 1, bad);
 		}
 	}
 }
 
 /** Count what node @from has with each other for the parts of both. */
 static void tally_nodes(const struct blame *b, int from,
-			const struct blame_tally *to,
-			struct blame_tally *tallies, struct blame_tally *all)
+			struct tally to[][PATH_CLASSES],
+			struct tally tallies[][PATH_CLASSES],
+			struct tally all[PATH_CLASSES])
 {
 	size_t ids[PART_INDEX_NODES_MAX];
 
 	for (int node = 0; node < b->run->n_nodes; node++) {
 		for (unsigned path = 0; path < PATH_CLASSES; path++) {
-			uint32_t n = to[node].marked[path];
-			uint32_t bad = to[node].bad[path];
+			uint32_t n = to[node][path].tests;
+			uint32_t bad = to[node][path].bad;
 			int k = n == 0 ? 0 :
 				part_index_nodes(&b->index, from, node,
 						 (enum path_class)path, ids);
 
-			add_tally(all, path, n, bad);
+			add_tally(&all[path], n, bad);
 			for (int i = 0; i < k; i++) {
-				add_tally(&tallies[ids[i]], path, n, bad);
+				add_tally(&tallies[ids[i]][path], n, bad);
 			}
 		}
 	}
@@ -131,23 +127,23 @@ static double suspect_share_bits(size_t bad, size_t good)
 
 /** Lists the parts of which a share of the cells is bad that is between the
  *  limits of their kind. */
-static int add_suspects(struct blame *b, const struct blame_tally *tallies,
-			const struct blame_tally *all,
+static int add_suspects(struct blame *b, struct tally tallies[][PATH_CLASSES],
+			const struct tally all[PATH_CLASSES],
 			const struct suspect_need *need)
 {
 	bool matters = !need->matters;
 
 	for (size_t id = 0; id < b->index.n; id++) {
-		const struct blame_tally *t = &tallies[id];
+		const struct tally *t = tallies[id];
 		struct suspect x = { .id = id };
 		unsigned least, most;
 
 		for (int c = 0; c < PATH_CLASSES; c++) {
-			bool mute = need->relative[c] && t->bad[c] == 0 &&
-				    t->marked[c] == all->marked[c];
+			bool mute = need->relative[c] && t[c].bad == 0 &&
+				    t[c].tests == all[c].tests;
 
-			x.bad += t->bad[c];
-			x.good += mute ? 0 : t->marked[c] - t->bad[c];
+			x.bad += t[c].bad;
+			x.good += mute ? 0 : t[c].tests - t[c].bad;
 		}
 		if (x.bad * 100ULL <= x.bad + x.good) {	/* most are not bad */
 			continue;
@@ -255,7 +251,8 @@ static int find_suspects(const struct suspect_need *need, struct blame *b)
 {
 	static const struct part pair = { .kind = PART_PAIR };
 	const struct run *run = b->run;
-	struct blame_tally *tallies, *to, all = { 0 };
+	struct tally (*tallies)[PATH_CLASSES], (*to)[PATH_CLASSES];
+	struct tally all[PATH_CLASSES] = { { 0 } };
 	uint32_t *of_part;
 	int rc = -1;
 
@@ -289,9 +286,9 @@ static int find_suspects(const struct suspect_need *need, struct blame *b)
 			for (int r = n->first_rank; r < end; r++) {
 				tally_row(b, r, tallies, to);
 			}
-			tally_nodes(b, node, to, tallies, &all);
+			tally_nodes(b, node, to, tallies, all);
 		}
-		rc = add_suspects(b, tallies, &all, need);
+		rc = add_suspects(b, tallies, all, need);
 		drop_lesser(b);
 		rc = rc < 0 ? -1 : list_touching(b, of_part);
 	}

@@ -113,6 +113,11 @@ int gone_find_lost(const struct run *run, const uint8_t *explained,
 		   struct gone_list *g);
 void gone_release(struct gone_list *g);
 
+/** Tests of a part, and how many of them count against it. */
+struct tally {
+	uint32_t tests, bad;
+};
+
 /* ---- suspect ------------------------------------------------------------- */
 
 /**

@@ -671,7 +671,7 @@ static bool is_noise(const struct run *run, size_t at)
  *  when memory runs out. */
 static int forgive_noise(struct run *run)
 {
-	struct { uint32_t tests, below; } (*of)[2];
+	struct tally (*of)[2];	/* below their line, as sender and receiver */
 
 	of = calloc((size_t)run->n_ranks + 1, sizeof(*of));
 	if (!of) {
@@ -684,15 +684,15 @@ static int forgive_noise(struct run *run)
 			int r = end ? run_dst(run, at) : run_src(run, at);
 
 			of[r][end].tests++;
-			of[r][end].below += cells_below_line(c);
+			of[r][end].bad += cells_below_line(c);
 		}
 	}
 	run_foreach_cell(run, at) {
 		int s = run_src(run, at), d = run_dst(run, at);
 
 		if (is_noise(run, at) &&
-		    2 * of[s][0].below <= of[s][0].tests &&
-		    2 * of[d][1].below <= of[d][1].tests) {
+		    2 * of[s][0].bad <= of[s][0].tests &&
+		    2 * of[d][1].bad <= of[d][1].tests) {
 			run->cells[at].class = CELL_PASS;
 		}
 	}

@@ -42,15 +42,11 @@
 /** Parts that are looked at one after the other. */
 #define MOST_PARTS 32
 
-struct count {
-	uint32_t failed, tests;
-};
-
 struct rates_work {
 	const struct run *run;
 	struct part_index index;
-	struct count *of;	/* each part, of cells that are not out */
-	struct count all;
+	struct tally *of;	/* each part, of cells that are not out */
+	struct tally all;
 	uint8_t *out;		/* cells that are explained */
 	uint32_t *failed;	/* all cells that failed, by place */
 	size_t n_failed;
@@ -67,12 +63,12 @@ static void count(struct rates_work *w, size_t at, bool failed, uint32_t by)
 		return;
 	}
 	w->all.tests += by;
-	w->all.failed += failed ? by : 0;
+	w->all.bad += failed ? by : 0;
 	k = part_index_cell(&w->index, run_src(w->run, at),
 			    run_dst(w->run, at), ids);
 	for (int i = 0; i < k; i++) {
 		w->of[ids[i]].tests += by;
-		w->of[ids[i]].failed += failed ? by : 0;
+		w->of[ids[i]].bad += failed ? by : 0;
 	}
 }
 
@@ -112,10 +108,10 @@ static double likelihood(double k, double n, double rate)
 	       (n > k ? (n - k) * log1p(-rate) : 0);
 }
 
-static double rate_of(const struct count *c)
+static double rate_of(const struct tally *c)
 {
 	return fmax(RATES_USUAL, c->tests > 0 ?
-		    (double)c->failed / c->tests : 0);
+		    (double)c->bad / c->tests : 0);
 }
 
 /** Returns the evidence for part number @id against all others: the logarithm
@@ -123,23 +119,23 @@ static double rate_of(const struct count *c)
  *  many failures at the rate of the others. */
 static double weigh(const struct rates_work *w, size_t id, double *chance)
 {
-	const struct count *c = &w->of[id], *all = &w->all;
-	const struct count rest = { .failed = all->failed - c->failed,
+	const struct tally *c = &w->of[id], *all = &w->all;
+	const struct tally rest = { .bad = all->bad - c->bad,
 				    .tests = all->tests - c->tests };
-	double usual = rate_of(&rest), k = c->failed, n = c->tests;
+	double usual = rate_of(&rest), k = c->bad, n = c->tests;
 
 	*chance = 0;
 	/* most parts have not failed; cables that are exchanged are so at all
 	 * times */
-	if (c->failed < LEAST_FAILED || rest.tests == 0 ||
+	if (c->bad < LEAST_FAILED || rest.tests == 0 ||
 	    k <= 2 * usual * n ||
 	    part_index_part(&w->index, id).kind == PART_CABLE_SWAP) {
 		return 0;
 	}
 	*chance = stats_log_tail(k, n, usual);
 	return likelihood(k, n, k / n) +
-	       likelihood(rest.failed, rest.tests, usual) -
-	       likelihood(all->failed, all->tests, rate_of(all));
+	       likelihood(rest.bad, rest.tests, usual) -
+	       likelihood(all->bad, all->tests, rate_of(all));
 }
 
 /** Returns the evidence for a part, @nats, less the cost of its name. */
@@ -274,7 +270,7 @@ static int next(struct rates_work *w, bool *any)
 		return 0;
 	}
 	r.part = part_index_part(&w->index, id);
-	r.failed = w->of[id].failed;
+	r.failed = w->of[id].bad;
 	r.tests = w->of[id].tests;
 	if (is_chance(w, &r) &&
 	    (add_others(w, id, &r) < 0 ||
