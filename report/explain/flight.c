@@ -199,19 +199,6 @@ static bool take_call(struct flight *f, const json_t *entry, struct call *c)
 	return true;
 }
 
-/** The rank in the name of a dump: behind "rank", or at its end; -1. */
-static int rank_of(const char *name)
-{
-	const char *at = name + strlen(name);
-	int rank = about_file(name);
-
-	while (at > name && isdigit((unsigned char)at[-1])) {
-		at--;
-	}
-	return rank >= 0 ? rank : *at && strlen(at) < 7 ?
-		       (int)strtol(at, NULL, 10) : -1;
-}
-
 /** Take the calls of @entries as those of @dump. */
 static int take_calls(struct flight *f, const json_t *entries,
 		      struct dump *dump, struct err *e)
@@ -259,12 +246,19 @@ int flight_add(struct flight *f, const json_t *json, const char *name,
 	       struct err *e)
 {
 	const json_t *entries = json_get_array(json, "entries", RING_MAX, e);
-	struct dump dump = { .rank = rank_of(name), .stuck = NONE };
+	struct dump dump = { .rank = about_file(name), .stuck = NONE };
 	json_t *configs = NULL, *config, *ranks;
-	const char *group;
+	const char *group, *at = name + strlen(name);
 
 	if (!entries || !f) {
 		return entries ? err_set(e, ENOMEM, "no memory for dumps") : -1;
+	}
+	/* its rank is behind "rank", or at the end of its name */
+	while (at > name && isdigit((unsigned char)at[-1])) {
+		at--;
+	}
+	if (dump.rank < 0 && *at && strlen(at) < 7) {
+		dump.rank = (int)strtol(at, NULL, 10);
 	}
 	if (dump.rank < 0) {
 		err_set(e, 0, "the name of the dump has no rank");

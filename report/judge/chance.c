@@ -347,27 +347,8 @@ static enum explained why_none(const struct run *run, uint8_t *explained,
 	       is_alike(run, c, room) ? BUILT_SO : 0;
 }
 
-/** Marks the slow cells of @c, which is dropped, with @why. */
-static void forgive(const struct run *run, enum explained why,
-		    const struct cause *c, uint8_t *explained)
-{
-	if (is_lone(c)) {
-		uint32_t pair[2], *list;
-		size_t n;
-
-		list = lone_cells(run, c, pair, &n);
-		for (size_t i = 0; i < n; i++) {
-			explained[list[i]] |= (uint8_t)why;
-		}
-		return;
-	}
-	part_foreach_cell(run, &c->part, at) {
-		explained[at] |= run->cells[at].class == CELL_SLOW ?
-					 (uint8_t)why : 0;
-	}
-}
-
-/** Drops the causes that are not faults, see why_none(). */
+/** Drops the causes that are not faults, and marks their slow cells with the
+ *  reason, see why_none(). */
 static void drop(const struct run *run, uint8_t *explained,
 		 struct causes *causes, double *room)
 {
@@ -376,14 +357,27 @@ static void drop(const struct run *run, uint8_t *explained,
 	for (size_t i = 0; i < causes->n; i++) {
 		struct cause *c = &causes->list[i];
 		enum explained why = why_none(run, explained, c, room);
+		uint32_t pair[2], *list;
+		size_t cells;
 
-		if (why) {
-			forgive(run, why, c, explained);
-			free(c->or_parts);
-			free(c->rest);
-		} else {
+		if (!why) {
 			causes->list[n++] = *c;
+			continue;
 		}
+		if (is_lone(c)) {
+			list = lone_cells(run, c, pair, &cells);
+			for (size_t k = 0; k < cells; k++) {
+				explained[list[k]] |= (uint8_t)why;
+			}
+		} else {
+			part_foreach_cell(run, &c->part, at) {
+				explained[at] |=
+					run->cells[at].class == CELL_SLOW ?
+						(uint8_t)why : 0;
+			}
+		}
+		free(c->or_parts);
+		free(c->rest);
 	}
 	causes->n = n;
 }

@@ -63,26 +63,11 @@ static bool is_filtered(const struct layers *l, const struct diagnose_step *s)
 	return false;
 }
 
-/** Return the part of the finding, or of those that it could also be the one
- *  that the layer of the fault adds: no GPU takes part in RDMA in host
- *  memory. */
-static const struct part *fault_part(const struct layers *l)
-{
-	const struct finding *f = l->finding;
-
-	for (size_t i = 0; i < f->n_or; i++) {
-		if (!part_is(&f->part, l->fault->on) &&
-		    part_is(&f->or_parts[i], l->fault->on)) {
-			return &f->or_parts[i];
-		}
-	}
-	return &f->part;
-}
-
 /** "the fault is in RDMA in host memory, on NIC 2 of n1". */
 static void add_fault(const struct layers *l, struct str *out)
 {
-	const struct part *p = fault_part(l);
+	const struct finding *f = l->finding;
+	const struct part *p = &f->part;
 	/* what jobs use has settings; what is below it has none of its own */
 	bool set = l->fault == l->top &&
 		   (l->top->of == BASE_NCCL || l->top->of == BASE_SIM);
@@ -91,6 +76,12 @@ static void add_fault(const struct layers *l, struct str *out)
 	if (l->fault == l->top && l->below == 0) {
 		str_addf(out, "; no layer below %s was tested", l->top->says);
 		return;
+	}
+	/* of the parts that it could be the one that the layer adds: no GPU
+	 * takes part in RDMA in host memory */
+	for (size_t i = 0; i < f->n_or && !part_is(p, l->fault->on); i++) {
+		p = part_is(&f->or_parts[i], l->fault->on) ? &f->or_parts[i] :
+							     p;
 	}
 	while (rdma->name && !rdma->ports) {
 		rdma++;
