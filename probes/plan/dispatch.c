@@ -86,6 +86,9 @@ void pace_spend(struct pace *p, int64_t now_ns, double bytes)
  *  tested: pairs are found in a third of the time. */
 #define SQUARE_RANKS 2048
 
+/** Ways along the list of a rank. */
+enum way { OLDER, YOUNGER };
+
 /**
  * A queued task.  All of them stand in one ring in the order they came; slot
  * 0 is the head of the ring and holds no task, so 0 means "none" everywhere.
@@ -94,9 +97,7 @@ void pace_spend(struct pace *p, int64_t now_ns, double bytes)
 struct dispatch_slot {
 	struct task task;
 	uint32_t prev, next;	/* in the ring */
-	struct {
-		uint32_t prev, next;
-	} of[2];		/* in the list of task.a, of task.b */
+	uint32_t of[2][2];	/* in the list of task.a, of task.b: each way */
 	uint32_t link;		/* the next one of its place */
 	uint32_t age;		/* of dispatch_add(), small = old */
 };
@@ -106,7 +107,9 @@ struct dispatch_rank {
 	int busy;		/* ends of tasks on its GPU now */
 	bool waking;		/* is in the wake ring */
 	int open_at;		/* where in open[], -1: not open */
-	uint32_t first, last, queued;	/* its tasks */
+	uint32_t ends[2];	/* of the list of its tasks: the last one, the
+				 * first one */
+	uint32_t queued;	/* how many */
 };
 
 struct dispatch {
@@ -323,49 +326,34 @@ static uint32_t get_slot(struct dispatch *d)
 	return d->n_slots++;
 }
 
-/** Return the end of @t that @rank is. */
-static int end_of(const struct task *t, int rank)
+/** Where the list of @rank continues from slot @i, or begins for 0. */
+static uint32_t *link_of(struct dispatch *d, int rank, uint32_t i, enum way way)
 {
-	return t->a == rank ? 0 : 1;
-}
+	struct dispatch_slot *s = &d->slots[i];
 
-/** Where the list of @rank goes on behind the slot @before, or begins for 0. */
-static uint32_t *next_of(struct dispatch *d, int rank, uint32_t before)
-{
-	struct dispatch_slot *s = &d->slots[before];
-
-	return before ? &s->of[end_of(&s->task, rank)].next :
-			&d->ranks[rank].first;
-}
-
-/** The same backwards. */
-static uint32_t *prev_of(struct dispatch *d, int rank, uint32_t behind)
-{
-	struct dispatch_slot *s = &d->slots[behind];
-
-	return behind ? &s->of[end_of(&s->task, rank)].prev :
-			&d->ranks[rank].last;
+	return i ? &s->of[s->task.a == rank ? 0 : 1][way] :
+		   &d->ranks[rank].ends[way];
 }
 
 /** Behind all tasks of @rank. */
 static void put_in_list(struct dispatch *d, uint32_t i, int rank)
 {
-	struct dispatch_rank *r = &d->ranks[rank];
-	uint32_t last = r->last;
+	uint32_t last = *link_of(d, rank, 0, OLDER);
 
-	*next_of(d, rank, last) = i;
-	*next_of(d, rank, i) = 0;
-	*prev_of(d, rank, i) = last;
-	r->last = i;
-	r->queued++;
+	*link_of(d, rank, last, YOUNGER) = i;
+	*link_of(d, rank, i, YOUNGER) = 0;
+	*link_of(d, rank, i, OLDER) = last;
+	*link_of(d, rank, 0, OLDER) = i;
+	d->ranks[rank].queued++;
 }
 
 static void take_from_list(struct dispatch *d, uint32_t i, int rank)
 {
-	uint32_t next = *next_of(d, rank, i), prev = *prev_of(d, rank, i);
+	uint32_t before = *link_of(d, rank, i, OLDER);
+	uint32_t behind = *link_of(d, rank, i, YOUNGER);
 
-	*next_of(d, rank, prev) = next;
-	*prev_of(d, rank, next) = prev;
+	*link_of(d, rank, before, YOUNGER) = behind;
+	*link_of(d, rank, behind, OLDER) = before;
 	d->ranks[rank].queued--;
 }
 
@@ -471,7 +459,7 @@ static uint32_t oldest_met(struct dispatch *d, int rank)
  *  tasks wait. */
 static uint32_t oldest_of(struct dispatch *d, int rank)
 {
-	uint32_t i = d->ranks[rank].first;
+	uint32_t i = *link_of(d, rank, 0, YOUNGER);
 
 	if (!is_free(d, rank)) {
 		return 0;
@@ -479,7 +467,7 @@ static uint32_t oldest_of(struct dispatch *d, int rank)
 	if (d->ranks[rank].queued > (uint32_t)d->n_open) {
 		return oldest_met(d, rank);
 	}
-	for (; i; i = *next_of(d, rank, i)) {
+	for (; i; i = *link_of(d, rank, i, YOUNGER)) {
 		const struct task *t = &d->slots[i].task;
 		int peer = t->a == rank ? t->b : t->a;
 
@@ -563,7 +551,8 @@ void dispatch_hold(struct dispatch *d, bool held)
 
 bool dispatch_drop(struct dispatch *d, int rank, struct task *out)
 {
-	uint32_t oldest = rank < 0 ? d->slots[0].next : d->ranks[rank].first;
+	uint32_t oldest = rank < 0 ? d->slots[0].next :
+				     *link_of(d, rank, 0, YOUNGER);
 
 	if (!oldest) {
 		return false;
