@@ -241,18 +241,12 @@ static double outlier(const struct sim *m, int src, int dst, int attempt)
 	return src == a && dst == b && attempt == 1 ? 1 - m->drill->noise : 1;
 }
 
-/** Return the factor of the drill's noise shape other than "evenly". */
-static double shape_factor(const struct sim *m, int src, int dst, int attempt)
-{
-	static double (*const shapes[])(const struct sim *m, int src, int dst,
-					int attempt) = {
-		[DRILL_UNIFORM] = NULL, [DRILL_HEAVY] = heavy,
-		[DRILL_DRIFT] = drift, [DRILL_OUTLIER] = outlier,
-	};
-
-	return shapes[m->drill->shape] ?
-		       shapes[m->drill->shape](m, src, dst, attempt) : 1;
-}
+/** The factors of the drill's shapes of noise. */
+static double (*const shapes[])(const struct sim *m, int src, int dst,
+				int attempt) = {
+	[DRILL_UNIFORM] = NULL, [DRILL_HEAVY] = heavy, [DRILL_DRIFT] = drift,
+	[DRILL_OUTLIER] = outlier,
+};
 
 /** The ranks that have the NIC of @rank, itself among them. */
 static int sharers(const struct layout *l, int rank)
@@ -305,8 +299,10 @@ void sim_cell(const struct sim *m, int src, int dst, int attempt,
 	r->iters = SIM_ITERS;
 	r->bw_GB_s = size_GB / time_s * effect.factor *
 		     noise_factor(noise, m->seed, SIM_DRAW_BW, src, dst,
-				  attempt) *
-		     shape_factor(m, src, dst, attempt);
+				  attempt);
+	if (shapes[m->drill->shape] != NULL) {
+		r->bw_GB_s *= shapes[m->drill->shape](m, src, dst, attempt);
+	}
 	r->bw_min_GB_s = r->bw_GB_s * (1 - noise / 2);
 	r->bw_max_GB_s = r->bw_GB_s * (1 + noise / 2);
 	r->lat_us = line->lat_us / effect.factor *

@@ -58,17 +58,6 @@ static const struct {
 	{ .text = "RAS", .match = WHOLE },
 };
 
-static bool is_setting(const char *name)
-{
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
-		if (settings[i].whole ? strcmp(name, settings[i].text) == 0 :
-					str_starts(name, settings[i].text)) {
-			return name[strspn(name, NAME_CHARS)] == '\0';
-		}
-	}
-	return false;
-}
-
 /* Returns true if a word of @name is one of those that name a file, a library
  * or a command. */
 static bool names_file(const char *name)
@@ -92,7 +81,14 @@ static bool names_file(const char *name)
 /** Why a coordinator may not set @name; NULL: it may. */
 static const char *refusal(const char *name, const char *value)
 {
-	if (!is_setting(name)) {
+	bool known = false;
+
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		known |= settings[i].whole ?
+				 strcmp(name, settings[i].text) == 0 :
+				 str_starts(name, settings[i].text);
+	}
+	if (!known || name[strspn(name, NAME_CHARS)] != '\0') {
 		return "it is not a setting of NCCL or UCX";
 	}
 	if (names_file(name)) {
