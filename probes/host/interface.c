@@ -24,6 +24,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
@@ -42,23 +43,16 @@ struct question {
 	char attributes[2 * RTA_SPACE(16) + RTA_SPACE(4)];
 };
 
-void routes_open(struct routes *r)
+int routes_open(void)
 {
 	const struct timeval patience = { .tv_sec = 1 };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 
-	r->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	if (r->fd >= 0) {
-		setsockopt(r->fd, SOL_SOCKET, SO_RCVTIMEO, &patience,
+	if (fd >= 0) {
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience,
 			   sizeof(patience));
 	}
-}
-
-void routes_close(struct routes *r)
-{
-	if (r->fd >= 0) {
-		close(r->fd);
-	}
-	r->fd = -1;
+	return fd;
 }
 
 static void add_attribute(struct question *q, unsigned short type,
@@ -72,15 +66,16 @@ static void add_attribute(struct question *q, unsigned short type,
 	q->head.nlmsg_len += (unsigned)RTA_SPACE(n);
 }
 
-bool routes_lead(struct routes *r, const struct ip_addr *from,
-		      unsigned ifindex, const struct ip_addr *to)
+bool routes_lead(int fd, const struct ip_addr *from, unsigned ifindex,
+		 const struct ip_addr *to)
 {
 	size_t bytes = to->family == AF_INET6 ? 16 : 4;
 	struct question q = {
 		.head = { .nlmsg_len = NLMSG_LENGTH(sizeof(q.body)),
 			  .nlmsg_type = RTM_GETROUTE,
 			  .nlmsg_flags = NLM_F_REQUEST,
-			  .nlmsg_seq = ++r->seq },
+			  /* no earlier question has it */
+			  .nlmsg_seq = (uint32_t)clock_raw_ns() },
 		.body = { .rtm_family = (unsigned char)to->family,
 			  .rtm_dst_len = (unsigned char)(8 * bytes),
 			  .rtm_src_len = (unsigned char)(8 * bytes),
@@ -94,15 +89,15 @@ bool routes_lead(struct routes *r, const struct ip_addr *from,
 	add_attribute(&q, RTA_DST, to->bytes, bytes);
 	add_attribute(&q, RTA_SRC, from->bytes, bytes);
 	add_attribute(&q, RTA_OIF, &ifindex, sizeof(ifindex));
-	if (r->fd < 0 || send(r->fd, &q, q.head.nlmsg_len, 0) < 0) {
+	if (fd < 0 || send(fd, &q, q.head.nlmsg_len, 0) < 0) {
 		return true;
 	}
 	do {
-		n = recv(r->fd, answer, sizeof(answer), 0);
+		n = recv(fd, answer, sizeof(answer), 0);
 		if (n < (ssize_t)sizeof(*h)) {
 			return true;
 		}
-	} while (h->nlmsg_seq != r->seq);
+	} while (h->nlmsg_seq != q.head.nlmsg_seq);
 	if (h->nlmsg_type != NLMSG_ERROR ||
 	    n < (ssize_t)NLMSG_LENGTH(sizeof(why))) {
 		return true;
@@ -620,17 +615,18 @@ static void add_dcb(const char *name, struct str *out)
 	_Alignas(struct nlmsghdr) char answer[16384];
 	const struct nlmsghdr *h = (const void *)answer;
 	const size_t head = NLMSG_SPACE(sizeof(struct dcbmsg));
-	struct routes r;
-	ssize_t n;
+	int fd = routes_open();
+	ssize_t n = -1;
 
 	snprintf(q.name, sizeof(q.name), "%s", name);
-	routes_open(&r);
-	n = r.fd >= 0 && send(r.fd, &q, sizeof(q), 0) >= 0 ?
-		    recv(r.fd, answer, sizeof(answer), 0) : -1;
+	if (fd >= 0) {
+		n = send(fd, &q, sizeof(q), 0) < 0 ?
+			    -1 : recv(fd, answer, sizeof(answer), 0);
+		close(fd);
+	}
 	if (n > (ssize_t)head && h->nlmsg_type != NLMSG_ERROR) {
 		interface_dcb_parse(answer + head, (size_t)n - head, out);
 	}
-	routes_close(&r);
 }
 
 char *interface_stats(const char *root, const char *name, bool settings)

@@ -16,21 +16,15 @@
 
 /** The kernel's routes, as it would use them for one packet. */
 
-struct routes {
-	int fd;			/* -1: they cannot be asked for */
-	unsigned seq;		/* of the last question */
-};
-
-/** routes_close() closes. */
-void routes_open(struct routes *r);
-void routes_close(struct routes *r);
+/** A socket to ask for them; -1: they cannot be asked for. */
+int routes_open(void);
 /**
  * Return true if this node's routes lead from address @from through interface
  * @ifindex to @to. A packet bound to an interface leaves even without a route,
  * as if every address were on its wire. True if the kernel does not tell.
  */
-bool routes_lead(struct routes *r, const struct ip_addr *from,
-		      unsigned ifindex, const struct ip_addr *to);
+bool routes_lead(int fd, const struct ip_addr *from, unsigned ifindex,
+		 const struct ip_addr *to);
 
 /* ---- bonds --------------------------------------------------------------- */
 

@@ -28,7 +28,7 @@
 
 /* Find the ports that routes from port @from lead to (@leads), of those that
  * could be asked about (@asked). */
-static void ask_routes(struct routes *r, int from, size_t n, const int *owner,
+static void ask_routes(int routes, int from, size_t n, const int *owner,
 		       const struct interface *list, size_t n_list,
 		       bool leads[PORT_MAX], bool asked[PORT_MAX])
 {
@@ -52,7 +52,7 @@ static void ask_routes(struct routes *r, int from, size_t n, const int *owner,
 			to.bytes[bytes - 1] ^= 1;
 			asked[owner[b]] = true;
 			leads[owner[b]] =
-				routes_lead(r, &list[a].net.ip,
+				routes_lead(routes, &list[a].net.ip,
 					    if_nametoindex(list[a].name), &to);
 		}
 	}
@@ -66,7 +66,7 @@ void port_route_facts(const struct port *ports, size_t n,
 	int owner[INTERFACE_MAX];
 	char text[64];
 	struct str names = STR_INIT;
-	struct routes r;
+	int routes = routes_open();
 
 	/* the port that each address is of, by the ports' tables of them,
 	 * because a VLAN is not an interface of the HCA itself; -1: of none */
@@ -87,9 +87,9 @@ void port_route_facts(const struct port *ports, size_t n,
 			}
 		}
 	}
-	routes_open(&r);
 	for (size_t i = 0; i < n; i++) {
-		ask_routes(&r, (int)i, n, owner, list, n_list, leads, asked);
+		ask_routes(routes, (int)i, n, owner, list, n_list, leads,
+			   asked);
 		for (int no = 0; no < 2; no++) {
 			str_reset(&names);
 			for (size_t to = 0; to < n; to++) {
@@ -107,7 +107,9 @@ void port_route_facts(const struct port *ports, size_t n,
 		}
 	}
 	str_release(&names);
-	routes_close(&r);
+	if (routes >= 0) {
+		close(routes);
+	}
 }
 
 /* ---- port facts ---------------------------------------------------------- */

@@ -630,7 +630,7 @@ int ping_child(const struct node_args *args, struct err *e)
 		return err_set(e, ENOMEM, "no memory, or no random bytes");
 	}
 	c->me = -1;
-	c->routes.fd = -1;
+	c->routes = -1;
 	c->tag = random[0];
 	c->trace_tag = random[1];
 	c->echo_id = (uint16_t)random[2];

@@ -397,7 +397,7 @@ struct ping_child {
 	struct ping_echo echo;
 	struct ping_neighs neighs;
 	int64_t neighs_ns;	/* when they were read; 0 = never */
-	struct routes routes;
+	int routes;		/* routes_open() */
 	char start_utc[CLOCK_UTC_SIZE];
 	bool running;
 	bool deaf;		/* sockets may be full */

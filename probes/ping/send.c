@@ -58,7 +58,7 @@ void ping_open_all(struct ping_child *c)
 {
 	bool chosen[2] = { false, false };
 
-	routes_open(&c->routes);
+	c->routes = routes_open();
 	for (int i = 0; i < c->n_own; i++) {
 		struct ping_own *o = &c->own[i];
 		const struct interface *at = &c->mesh.ends[o->end].at;
@@ -86,7 +86,10 @@ void ping_open_all(struct ping_child *c)
 
 void ping_close_all(struct ping_child *c)
 {
-	routes_close(&c->routes);
+	if (c->routes >= 0) {
+		close(c->routes);
+	}
+	c->routes = -1;
 	for (int i = 0; i < c->n_own; i++) {
 		ping_socket_close(&c->own[i].socket);
 		ping_socket_close(&c->own[i].trace);
@@ -356,7 +359,7 @@ void ping_send(struct ping_child *c, uint32_t path)
 	/* a packet that is bound to an interface leaves it without a route as
 	 * well */
 	if (c->engine.flows[path].sent == 0 &&
-	    !routes_lead(&c->routes, &c->mesh.ends[o->end].at.net.ip,
+	    !routes_lead(c->routes, &c->mesh.ends[o->end].at.net.ip,
 			 o->ifindex, &c->mesh.ends[p->dst].at.net.ip)) {
 		c->paths[path].sights.unrouted = true;
 		ping_engine_give_up(&c->engine, path);
