@@ -311,11 +311,15 @@ static void add_exclude(const struct run *run, const struct verdict *v,
 			struct str *out)
 {
 	uint8_t *without = calloc((size_t)run->n_nodes + 1, 1);
+	const char *pairs = json_string_value(run_option(run, "pairs"));
+	/* what is left has to have a pair */
+	size_t least = pairs && (strcmp(pairs, "inter") == 0 ||
+				 strcmp(pairs, "rail") == 0) ? 2 : 1;
 	struct str stay = STR_INIT;
 	size_t n = 0;
 
 	if (!without || v->n_exclude == 0 ||
-	    v->n_exclude >= (size_t)run->n_nodes) {
+	    v->n_exclude + least > (size_t)run->n_nodes) {
 		free(without);
 		return;
 	}
@@ -423,9 +427,13 @@ static const char *const of_this_run[] = {
 	"metrics", NULL
 };
 /** Options that do not apply to a single pair. */
-static const char *const of_all_pairs[] = {
-	"transport", "nodes", "pairs", "sample", "quick", "nodelist",
-	"exclude", "diagnose", "jobs", "max-jobs", "deadline", NULL
+#define OF_ALL_PAIRS "transport", "nodes", "pairs", "sample", "quick", \
+	"nodelist", "exclude", "diagnose", "jobs", "max-jobs", "deadline"
+static const char *const of_all_pairs[] = { OF_ALL_PAIRS, NULL };
+/** ... or that apply to NCCL, where another transport takes its place. */
+static const char *const of_nccl[] = {
+	OF_ALL_PAIRS, "compare", "force-net", "pxn", "production-settings",
+	"nccl-lib", NULL
 };
 /** Those that say how to start and on what, whatever the probe. */
 static const char *const of_start[] = {
@@ -660,7 +668,9 @@ void tell_command(const struct run *run, const char *transport, int src,
 {
 	char a[80], b[80];
 
-	add_start(run, run->probe, NULL, of_all_pairs, out);
+	add_start(run, run->probe, NULL,
+		  strcmp(transport, run->transport) == 0 ? of_all_pairs :
+							   of_nccl, out);
 	if (names_nodes(run) &&
 	    run->ranks[src].node == run->ranks[dst].node) {
 		tell_nodes(run, 1, out);	/* two are the default */

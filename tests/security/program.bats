@@ -111,6 +111,8 @@ run_in()
 	cd "$1" || return 1
 	"$GPUCHECK" p2p --local=2x1 --transport=tcp -b 8M -n 250 \
 		-o "$BATS_TEST_TMPDIR/run-${1##*/}" >"$1.out" 2>&1 3>&- &
+	await 20 grep -q ',start,' \
+		"$BATS_TEST_TMPDIR/run-${1##*/}/events.csv"
 	await 20 workers_are_there
 	for pid in $(pgrep -f "$GPUCHECK worker"); do
 		readlink "/proc/$pid/cwd"
