@@ -135,7 +135,7 @@ finding()
 }
 
 @test "a dead port of a NIC is found, and jobs with port failover continue" {
-	COMMANDS=all	# TCP has no failover to compare
+	export COMMANDS=all	# TCP has no failover to compare
 	export NCCL_IB_RESILIENCY_PORT_FAILOVER=1
 	nodes=3x1 pairs 1 <<-E
 		gpus 1
@@ -166,7 +166,7 @@ finding()
 
 # bats test_tags=dear
 @test "two NICs for four GPUs: a dead one is one finding, by its name" {
-	COMMANDS=all	# a node alone has no pair between nodes
+	export COMMANDS=all	# a node alone has no pair between nodes
 	machines=$BATS_TEST_DIRNAME/../machines
 	for node in n0 n1; do
 		"$machines/unpack" "$machines/a100-mig/$node" "root/$node"
