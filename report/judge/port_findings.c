@@ -566,44 +566,45 @@ static void find_on_nodes(const struct run *run, struct verdict *v)
 
 /* ---- differences between ports ------------------------------------------- */
 
-/** A number that all ports should share. */
-static const struct shared {
-	const char *code, *what, *unit;
-	enum port_fact fact;
-} shareds[] = {
-	{ .code = "mtu_differs", .what = "an MTU", .unit = "bytes",
-	  .fact = PORT_MTU },
-	{ .code = "rate_differs", .what = "a rate", .unit = "Gb/s",
-	  .fact = PORT_RATE },
-};
-
-#define SHAREDS (sizeof(shareds) / sizeof(*shareds))
-
-/** Ports of another fabric than @first's are of another kind. */
+/** Finds ports with another number than most have where all should have one.
+ *  Ports of another fabric than @first's are of another kind. */
 static void find_odd(const struct run *run, int first,
-		     double (*ports)[PORT_FACTS],
-		     const struct shared *s, struct verdict *v)
+		     double (*ports)[PORT_FACTS], struct verdict *v)
 {
+	static const struct {
+		const char *code, *what, *unit;
+		enum port_fact fact;
+	} numbers[] = {
+		{ .code = "mtu_differs", .what = "an MTU", .unit = "bytes",
+		  .fact = PORT_MTU },
+		{ .code = "rate_differs", .what = "a rate", .unit = "Gb/s",
+		  .fact = PORT_RATE },
+	};
 	double *values = calloc((size_t)run->n_ranks + 1, sizeof(*values));
 	double most;
 
-	for (int r = 0; values && r < run->n_ranks; r++) {
-		values[r] = run->ranks[r].group == run->ranks[first].group ?
-				    ports[r][s->fact] : NAN;
-	}
 	v->failed = v->failed || !values;
-	most = values ? stats_mode(values, (size_t)run->n_ranks) : NAN;
-	for (int r = 0; values && r < run->n_ranks; r++) {
-		char text[160];
+	for (size_t i = 0; values && i < sizeof(numbers) / sizeof(*numbers);
+	     i++) {
+		for (int r = 0; r < run->n_ranks; r++) {
+			bool like = run->ranks[r].group ==
+				    run->ranks[first].group;
 
-		if (isnan(values[r]) || values[r] == most) {
-			continue;
+			values[r] = like ? ports[r][numbers[i].fact] : NAN;
 		}
-		snprintf(text, sizeof(text), "its %s is %g %s, but most ports "
-			 "have %g; a pair runs at the lower rate of its two "
-			 "ports",
-			 s->what, values[r], s->unit, most);
-		warn(run, r, s->code, text, v);
+		most = stats_mode(values, (size_t)run->n_ranks);
+		for (int r = 0; r < run->n_ranks; r++) {
+			char text[160];
+
+			if (isnan(values[r]) || values[r] == most) {
+				continue;
+			}
+			snprintf(text, sizeof(text), "its %s is %g %s, but "
+				 "most ports have %g; a pair runs at the lower "
+				 "rate of its two ports", numbers[i].what,
+				 values[r], numbers[i].unit, most);
+			warn(run, r, numbers[i].code, text, v);
+		}
 	}
 	free(values);
 }
@@ -645,8 +646,8 @@ void port_findings(const struct run *run, struct verdict *v)
 		while (run->ranks[first].group != run->ranks[r].group) {
 			first++;
 		}
-		for (size_t i = 0; first == r && i < SHAREDS; i++) {
-			find_odd(run, r, ports, &shareds[i], v);
+		if (first == r) {
+			find_odd(run, r, ports, v);
 		}
 	}
 	free(ports);
