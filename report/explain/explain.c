@@ -26,6 +26,8 @@ void works_release(struct works *w)
 {
 	free(w->list);
 	str_release(&w->named);
+	str_release(&w->behind);
+	str_release(&w->silent);
 	*w = (struct works){ 0 };
 }
 
@@ -122,63 +124,61 @@ static void works_add_rank(struct str *list, size_t *n, int rank)
 	++*n;
 }
 
-/** @list[0..@n] are one group. */
-static void judge_group(const struct work *list, size_t n, int ranks,
-			struct works_verdict *v)
+/** List the ranks of @w that are behind, or silent, in the group
+ *  @list[0..@n]. */
+static void list_ranks(struct works *w, const struct work *list, size_t n)
 {
+	/* the members of any other group are not known */
+	const bool all = !list->group[0] ||
+			 strcmp(list->group, DEFAULT_GROUP) == 0;
+	const int ranks = all ? w->ranks : 0;
 	int next = 0;
 
-	STR_COPY(v->group, list[0].group);
-	/* the members of any other group are not known */
-	if (v->group[0] && strcmp(v->group, DEFAULT_GROUP) != 0) {
-		ranks = 0;
-	}
+	STR_COPY(w->group, list->group);
 	for (size_t i = 0; i < n; i++) {
-		v->work = list[i].waits > v->work ? list[i].waits : v->work;
-	}
-	for (size_t i = 0; i < n; i++) {
-		v->waiting += list[i].enqueued >= v->work;
-		if (list[i].enqueued < v->work) {
-			works_add_rank(&v->behind, &v->n_behind, list[i].rank);
+		if (list[i].enqueued < w->work) {
+			works_add_rank(&w->behind, &w->n_behind, list[i].rank);
 		}
 		for (; next < list[i].rank && next < ranks; next++) {
-			works_add_rank(&v->silent, &v->n_silent, next);
+			works_add_rank(&w->silent, &w->n_silent, next);
 		}
 		next = list[i].rank + 1;
 	}
 	for (; next < ranks; next++) {
-		works_add_rank(&v->silent, &v->n_silent, next);
+		works_add_rank(&w->silent, &w->n_silent, next);
 	}
 }
 
-static void release_verdict(struct works_verdict *v)
+void works_judge(struct works *w)
 {
-	str_release(&v->behind);
-	str_release(&v->silent);
-	*v = (struct works_verdict){ 0 };
-}
+	size_t first = 0, n = 0, most = 0;	/* ranks behind */
 
-void works_judge(struct works *w, struct works_verdict *v)
-{
-	*v = (struct works_verdict){ 0 };
 	order_sort(w->list, w->n, sizeof(*w->list), by_group_and_rank);
 	for (size_t i = 0, end; i < w->n; i = end) {
-		struct works_verdict one = { 0 };
+		long work = 0;
+		size_t waiting = 0, behind;
 
-		for (end = i + 1; end < w->n &&
-		     strcmp(w->list[end].group, w->list[i].group) == 0;
+		for (end = i; end < w->n && strcmp(w->list[end].group,
+						   w->list[i].group) == 0;
 		     end++) {
-			/* its last */
+			work = w->list[end].waits > work ? w->list[end].waits :
+							   work;
 		}
-		judge_group(&w->list[i], end - i, w->ranks, &one);
-		if (one.work && (v->work == 0 || one.n_behind > v->n_behind ||
-				 (one.n_behind == v->n_behind &&
-				  one.waiting > v->waiting))) {
-			release_verdict(v);
-			*v = one;
-		} else {
-			release_verdict(&one);
+		for (size_t k = i; k < end; k++) {
+			waiting += w->list[k].enqueued >= work;
 		}
+		behind = end - i - waiting;
+		if (work && (n == 0 || behind > most ||
+			     (behind == most && waiting > w->waiting))) {
+			w->work = work;
+			w->waiting = waiting;
+			most = behind;
+			first = i;
+			n = end - i;
+		}
+	}
+	if (n > 0) {
+		list_ranks(w, &w->list[first], n);
 	}
 }
 
@@ -276,8 +276,6 @@ void explain_release(struct explain *x)
 	works_release(&x->works);
 	flight_release(x->flight);
 	str_release(&x->said);
-	str_release(&x->waits.behind);
-	str_release(&x->waits.silent);
 	*x = (struct explain){ 0 };
 }
 
@@ -630,7 +628,7 @@ void explain_end(struct explain *x)
 		qsort(x->order, x->n, sizeof(struct met *),
 		      x->n_files > 1 ? by_time : by_place);
 	}
-	works_judge(&x->works, &x->waits);
+	works_judge(&x->works);
 	unknown_sort(&x->unknown);
 }
 

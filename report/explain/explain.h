@@ -90,6 +90,14 @@ struct works {
 	size_t n;
 	int ranks;		/* how many the job has, by NCCL; 0 */
 	struct str named;	/* "4, 5": a line named them as missing */
+	/* what works_judge() finds: the group with the most ranks behind */
+	char group[24];
+	long work;		/* what is waited for; 0: nothing known */
+	size_t waiting;		/* ranks */
+	struct str behind;	/* "3, 9": they never enqueued it */
+	size_t n_behind;
+	struct str silent;	/* the same of ranks that say nothing */
+	size_t n_silent;
 };
 
 void works_release(struct works *w);
@@ -97,18 +105,8 @@ void works_release(struct works *w);
 /** Take what the line of @rank (-1: it says not) has of it. */
 void works_line(struct works *w, const char *line, size_t len, int rank);
 
-/** Result: the group with the most ranks behind. */
-struct works_verdict {
-	char group[24];
-	long work;		/* what is waited for; 0: nothing known */
-	size_t waiting;		/* ranks */
-	struct str behind;	/* "3, 9": they never enqueued it; released by
-				 * the caller */
-	size_t n_behind;
-	struct str silent;	/* the same of ranks that say nothing */
-	size_t n_silent;
-};
-void works_judge(struct works *w, struct works_verdict *v);
+/** Find the group with the most ranks behind. */
+void works_judge(struct works *w);
 
 /* ---- flight -------------------------------------------------------------- */
 
@@ -177,7 +175,6 @@ struct explain {
 	/* the bytes of one explain_feed(); file_lines counts up to @counted */
 	const char *text, *end, *counted;
 	struct works works;
-	struct works_verdict waits;	/* explain_end() makes it */
 	struct unknown unknown;
 	struct met first_unknown;	/* no symptom; count 0: there is none */
 	bool file_unknown;	/* this file has had its first one */

@@ -203,14 +203,13 @@ static void add_met(const struct explain *x, const struct wrap *w,
 /** Add the rank that the others wait for. */
 static void add_waits(const struct explain *x, const struct wrap *w)
 {
-	const struct works_verdict *v = &x->waits;
+	const struct works *v = &x->works;
 	struct str text = STR_INIT;
 
-	if (x->works.named.len > 0) {
+	if (v->named.len > 0) {
 		str_addf(&text, "Not there, by the log: %s%s. ",
-			 strchr(str_text(&x->works.named), ',') ? "ranks " :
-								  "rank ",
-			 str_text(&x->works.named));
+			 strchr(str_text(&v->named), ',') ? "ranks " : "rank ",
+			 str_text(&v->named));
 	}
 	if (v->work && v->n_behind > 0) {
 		str_addf(&text,
@@ -368,7 +367,7 @@ json_t *explain_json(const struct explain *x, const char *name)
 {
 	const struct met *first = explain_first(x);
 	const struct unknown *u = &x->unknown;
-	const struct works_verdict *v = &x->waits;
+	const struct works *v = &x->works;
 	json_t *list = json_array(), *frequent = json_array();
 	json_t *waits, *unknown;
 
@@ -386,8 +385,7 @@ json_t *explain_json(const struct explain *x, const char *name)
 			  "waiting", (json_int_t)v->waiting,
 			  "behind", json_text_or_null(str_text(&v->behind)),
 			  "silent", json_text_or_null(str_text(&v->silent)),
-			  "named", json_text_or_null(
-				  str_text(&x->works.named)));
+			  "named", json_text_or_null(str_text(&v->named)));
 	for (size_t i = 0; i < u->n && i < UNKNOWN_SHOWN; i++) {
 		json_array_append_new(frequent, json_pack(
 			"{s:I, s:o}", "count",
