@@ -120,8 +120,9 @@ static int site_switches(const char *path, struct str *text, struct err *e)
  * with @e if it cannot be read or has a wrong line. */
 static int read_accept(const char *path, struct str *text, struct err *e)
 {
-	struct accept a = { 0 };
+	struct accept_test *list = NULL;
 	struct err why = { 0 };
+	size_t n = 0;
 	int rc;
 
 	if (!path[0]) {
@@ -131,8 +132,8 @@ static int read_accept(const char *path, struct str *text, struct err *e)
 	    0) {
 		return -1;
 	}
-	rc = accept_parse(str_text(text), &a, &why);
-	accept_release(&a);
+	rc = accept_parse(str_text(text), &list, &n, &why);
+	free(list);
 	if (rc == 0) {
 		return 0;
 	}

@@ -220,8 +220,8 @@ void accept_findings(const struct run *run, const struct sweep *s,
 {
 	char says[160];
 
-	for (size_t i = 0; i < run->accept.n; i++) {
-		const struct accept_test *t = &run->accept.list[i];
+	for (size_t i = 0; i < run->n_accept; i++) {
+		const struct accept_test *t = &run->accept[i];
 		bool pairs = run->cells && strcmp(run->probe, "p2p") == 0;
 
 		if (s && t->op[0]) {

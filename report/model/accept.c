@@ -94,8 +94,8 @@ static const char *take(char *const *words, size_t n, struct accept_test *t)
 							   NULL;
 }
 
-static int take_line(struct accept *a, const char *text, size_t len, int number,
-		     struct err *e)
+static int take_line(struct accept_test **list, size_t *n_tests,
+		     const char *text, size_t len, int number, struct err *e)
 {
 	static const char blanks[] = " \t\r";
 	struct accept_test t = { .line = number };
@@ -131,38 +131,35 @@ static int take_line(struct accept *a, const char *text, size_t len, int number,
 		return err_set(e, EINVAL, "line %d, '%.80s', %s", number,
 			       t.words, why);
 	}
-	if (a->n == ACCEPT_MAX) {
+	if (*n_tests == ACCEPT_MAX) {
 		return err_set(e, E2BIG, "more than %d tests", ACCEPT_MAX);
 	}
-	return grow_add(&a->list, &a->n, &t, sizeof(t)) ? 0 :
+	return grow_add(list, n_tests, &t, sizeof(t)) ? 0 :
 		       err_set(e, ENOMEM, "no memory");
 }
 
-void accept_release(struct accept *a)
-{
-	free(a->list);
-	*a = (struct accept){ 0 };
-}
-
-int accept_parse(const char *text, struct accept *a, struct err *e)
+int accept_parse(const char *text, struct accept_test **list, size_t *n,
+		 struct err *e)
 {
 	int number = 0, rc = 0;
 
 	if (!text) {
 		return 0;
 	}
-	accept_release(a);
+	free(*list);
+	*list = NULL;
+	*n = 0;
 	while (rc == 0 && *text) {
 		size_t len = strcspn(text, "\n");
 
-		rc = take_line(a, text, len, ++number, e);
+		rc = take_line(list, n, text, len, ++number, e);
 		text += len + (text[len] == '\n');
 	}
-	return rc < 0 ? -1 : a->n > 0 ? 0 :
+	return rc < 0 ? -1 : *n > 0 ? 0 :
 	       err_set(e, EINVAL, "there is no line with a test");
 }
 
-int accept_read(const char *dir, struct accept *a, struct err *e)
+int accept_read(const char *dir, struct run *run, struct err *e)
 {
 	struct err why = { 0 };
 	char *text = rundir_has(dir, RUN_ACCEPT) ?
@@ -171,7 +168,8 @@ int accept_read(const char *dir, struct accept *a, struct err *e)
 	int rc = 0;
 
 	if (rundir_has(dir, RUN_ACCEPT)) {
-		rc = text ? accept_parse(text, a, &why) : -1;
+		rc = text ? accept_parse(text, &run->accept, &run->n_accept,
+					 &why) : -1;
 	}
 	if (rc < 0 && text) {
 		err_set(e, why.code, "%s: %s", RUN_ACCEPT, why.text);

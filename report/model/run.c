@@ -728,7 +728,7 @@ int run_load(const char *dir, const struct run_rows *rows, struct err *e)
 	    run_take_results(dir, rows, e) == 0 &&
 	    (!rows->end || rows->end(rows, e) == 0) &&
 	    read_sides(dir, run, e) == 0 &&
-	    accept_read(dir, &run->accept, e) == 0) {
+	    accept_read(dir, run, e) == 0) {
 		return 0;
 	}
 	run_release(run);
@@ -801,7 +801,7 @@ void run_release(struct run *run)
 	free(run->gains);
 	free(run->mesh);
 	expected_release(&run->expected);
-	accept_release(&run->accept);
+	free(run->accept);
 	free(run->cell_line);
 	free(run->cell_go);
 	free(run->cell_row);

@@ -80,11 +80,6 @@ struct accept_test {
 	double bw_min_GB_s, max_us;	/* NAN: no limit */
 };
 
-struct accept {
-	struct accept_test *list;
-	size_t n;
-};
-
 /** Paths that differ in the share of the ceiling that healthy machines reach:
  *  section [collective] of data/expected.ini. */
 enum ceiling_path {
@@ -170,7 +165,8 @@ struct run {
 	uint16_t last_way;	/* and its cell_way; 0 = none */
 	struct slow_limit slow[PATH_CLASSES];
 	struct expected expected;
-	struct accept accept;	/* the tests of --accept */
+	struct accept_test *accept;	/* of --accept */
+	size_t n_accept;
 	uint8_t *cell_line;	/* what a cell is expected to reach is by this
 				 * section of it, + 1; 0 = its row says it, or
 				 * nobody; NULL: nothing was expected */
@@ -761,14 +757,14 @@ double expected_percent(const struct expected_line *l, const char *transport);
 #define ACCEPT_MAX_BYTES 65536
 #define ACCEPT_MAX	 1000
 
-/** Replace the tests of @a by those of @text; NULL: they stay.  Returns 0, or
- *  -1 with @e, which names the line.  accept_release() frees, after an error
- *  too. */
-int accept_parse(const char *text, struct accept *a, struct err *e);
-void accept_release(struct accept *a);
+/** Replace the *@n tests at *@list by those of @text; NULL: they stay.  Returns
+ *  0, or -1 with @e, which names the line.  The caller frees *@list, after an
+ *  error too. */
+int accept_parse(const char *text, struct accept_test **list, size_t *n,
+		 struct err *e);
 
-/** Parse the copy in the run @dir; without one @a stays empty. Returns 0, or -1
- *  with @e. */
-int accept_read(const char *dir, struct accept *a, struct err *e);
+/** Parse the copy in the run @dir; without one @run has no tests.  Returns 0,
+ *  or -1 with @e. */
+int accept_read(const char *dir, struct run *run, struct err *e);
 
 #endif

@@ -524,7 +524,8 @@ static int judge(const char *dir, struct judged *j, struct err *e)
 	const char *reference = j->ask.reference;
 
 	if (sweep_read(dir, &j->run, &s->now, e) < 0 ||
-	    accept_parse(j->ask.accept, &j->run.accept, e) < 0) {
+	    accept_parse(j->ask.accept, &j->run.accept, &j->run.n_accept,
+			 e) < 0) {
 		return -1;
 	}
 	if (!reference[0]) {	/* what the run itself was given */

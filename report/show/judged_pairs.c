@@ -537,7 +537,8 @@ static int pairs_judge(const char *dir, struct judged *j, struct err *e)
 	const char *own, *reference = j->ask.reference;
 
 	if (levels_read(dir, &j->run, e) < 0 ||
-	    accept_parse(j->ask.accept, &j->run.accept, e) < 0) {
+	    accept_parse(j->ask.accept, &j->run.accept, &j->run.n_accept,
+			 e) < 0) {
 		return -1;
 	}
 	if (j->ask.slow_percent > 0) {

@@ -11,7 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
-	struct accept a = { 0 };
+	struct accept_test *list = NULL;
+	size_t n_tests = 0;
 	double GB_s;
 	int n;
 
@@ -20,9 +21,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	memcpy(text, data, size);
 	text[size] = '\0';
-	if (accept_parse(text, &a, NULL) == 0) {
-		for (size_t i = 0; i < a.n; i++) {
-			const struct accept_test *t = &a.list[i];
+	if (accept_parse(text, &list, &n_tests, NULL) == 0) {
+		for (size_t i = 0; i < n_tests; i++) {
+			const struct accept_test *t = &list[i];
 
 			if (!(t->bw_min_GB_s > 0) && !(t->max_us > 0)) {
 				abort();
@@ -37,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    (n < 1 || n > MACHINE_RAILS_MAX || !(GB_s > 0))) {
 		abort();
 	}
-	accept_release(&a);
+	free(list);
 	free(text);
 	return 0;
 }

@@ -22,13 +22,14 @@ static void a_wrong_line_is_named(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		struct accept a = { 0 };
+		struct accept_test *list = NULL;
+		size_t n = 0;
 
 		e = (struct err){ 0 };
-		if (accept_parse(wrong[i], &a, &e) == 0 || !e.text[0]) {
+		if (accept_parse(wrong[i], &list, &n, &e) == 0 || !e.text[0]) {
 			fail_msg("'%s' is taken", wrong[i]);
 		}
-		accept_release(&a);
+		free(list);
 	}
 }
 
@@ -61,7 +62,8 @@ static enum test_result judge_us(const char *text, double us, char says[300])
 	machine_set_rails(&s.machine, 4, 50, 8);
 	add_row(&s, 170, us);
 	add_row(&s, 187.7, us);
-	assert_int_equal(accept_parse(text, &run.accept, NULL), 0);
+	assert_int_equal(accept_parse(text, &run.accept, &run.n_accept, NULL),
+			 0);
 	accept_findings(&run, &s, &v);
 	assert_int_equal(v.n_tests, 1);
 	how = v.tests[0].how;
@@ -116,7 +118,7 @@ static void pairs_meet_a_limit_together(void **state)
 	STR_COPY(r.paths[0], "NET/IB");
 	assert_int_equal(accept_parse("p2p NET 30 10\np2p NET 200 -\n"
 				      "p2p P2P 1 -\nallreduce - - - 1 -\n",
-				      &r.accept, NULL), 0);
+				      &r.accept, &r.n_accept, NULL), 0);
 	accept_findings(&r, NULL, &v);
 	assert_int_equal(v.n_tests, 4);
 	assert_int_equal(v.tests[0].how, TEST_MET);
@@ -150,7 +152,7 @@ static void what_was_not_measured_meets_nothing(void **state)
 	fake_run(&r, 2, 2, 2);
 	STR_COPY(r.paths[0], "NET/IB");
 	assert_int_equal(accept_parse("p2p NET 1 -\np2p NET - 1000\n",
-				      &r.accept, NULL), 0);
+				      &r.accept, &r.n_accept, NULL), 0);
 	run_foreach_cell(&r, at) {
 		r.cells[at].lat_us = NAN;
 	}
@@ -182,30 +184,31 @@ static void examples_are_made_from_the_ceilings(void **state)
 	for (size_t i = 0; i < sizeof(examples) / sizeof(*examples); i++) {
 		char text[ACCEPT_MAX_BYTES];
 		FILE *f = fopen(examples[i].file, "r");
-		struct accept a = { 0 };
+		struct accept_test *list = NULL;
 		struct machine m;
+		size_t n = 0;
 
 		assert_non_null(f);
 		text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
 		fclose(f);
-		assert_int_equal(accept_parse(text, &a, NULL), 0);
+		assert_int_equal(accept_parse(text, &list, &n, NULL), 0);
 		machine_init(&m);
 		machine_set_rails(&m, examples[i].rails, 50, 8);
-		for (size_t k = 0; k < a.n && a.list[k].op[0]; k++) {
+		for (size_t k = 0; k < n && list[k].op[0]; k++) {
 			struct collective_row row;
 			struct ceiling most, least;
 
 			record_init(&schema_collective, &row);
-			STR_COPY(row.op, a.list[k].op);
-			row.nodes = a.list[k].nodes;
-			row.ranks = a.list[k].gpus;
+			STR_COPY(row.op, list[k].op);
+			row.nodes = list[k].nodes;
+			row.ranks = list[k].gpus;
 			ceiling_of_row(&m, &row, &most, &least);
-			assert_true(fabs(a.list[k].bw_min_GB_s -
+			assert_true(fabs(list[k].bw_min_GB_s -
 					 least.GB_s *
 						 x.shares[least.path].warn /
 						 100) < 0.01);
 		}
-		accept_release(&a);
+		free(list);
 	}
 	expected_release(&x);
 }
