@@ -244,6 +244,11 @@ struct slurm_fit {
 	int64_t nodes;		/* asked for */
 	int64_t gpus;		/* per node; 0: not given */
 	bool on_gpus;		/* GPUs are tested */
+	/** Host lists, for slurm_parse_lane_nodes(). */
+	const char *names;	/* these, whatever their partition; NULL: all of
+				 * the partition */
+	const char *within;	/* of a reservation; NULL: any */
+	const char *exclude;	/* "" */
 };
 
 /**

@@ -158,7 +158,7 @@ static bool is_in(const char *list, const char *word)
 	return false;
 }
 
-static bool is_meant(const struct slurm_lane_ask *ask, const char *name,
+static bool is_meant(const struct slurm_fit *ask, const char *name,
 		     char *partition, const char *features)
 {
 	const size_t n = strcspn(partition, "*");
@@ -173,7 +173,7 @@ static bool is_meant(const struct slurm_lane_ask *ask, const char *name,
 	       !hostlist_has(ask->exclude, name);
 }
 
-int slurm_parse_lane_nodes(const struct slurm_lane_ask *ask, const char *text,
+int slurm_parse_lane_nodes(const struct slurm_fit *ask, const char *text,
 			   struct slurm_lane_nodes *out)
 {
 	char line[MAX_LINE], *at, *name, *partition, *state;
@@ -235,7 +235,7 @@ int slurm_lane_nodes(const struct spec *s, char *const extra[],
 {
 	const char *reservation = slurm_fit_asked(extra, "reservation", '\0',
 					"SBATCH_RESERVATION");
-	struct slurm_lane_ask about = {
+	struct slurm_fit about = {
 		.partitions = slurm_fit_asked(extra, "partition", 'p',
 				    "SBATCH_PARTITION"),
 		.features = slurm_fit_asked(extra, "constraint", 'C',

@@ -67,19 +67,9 @@ struct slurm_lane_nodes {
 	size_t n;
 };
 
-/** Which are meant; NULL, or a list of 0 names: all. */
-struct slurm_lane_ask {
-	const char *partitions;	/* "a,b"; NULL: the default one */
-	const char *features;	/* joined by & or commas; NULL: any */
-	const char *names;	/* host list: these, whatever their partition;
-				 * NULL: all of the partition */
-	const char *within;	/* host list, of a reservation; NULL: any */
-	const char *exclude;	/* host list; "" */
-};
-
-/** Each node once, in the order of Slurm, appended to @out; 0, or -1 without
- *  memory. */
-int slurm_parse_lane_nodes(const struct slurm_lane_ask *ask, const char *text,
+/** Each node that @ask means once, in the order of Slurm, appended to @out; 0,
+ *  or -1 without memory. */
+int slurm_parse_lane_nodes(const struct slurm_fit *ask, const char *text,
 			   struct slurm_lane_nodes *out);
 /** "Nodes=" of "scontrol --oneliner show reservation"; false: none. */
 bool slurm_parse_reserved(const char *text, char *nodes, size_t size);

@@ -50,7 +50,7 @@ static void read_partitions(const char *text)
 /** The first line as what is wanted, of what the others have. */
 static void read_lanes(const char *text)
 {
-	struct slurm_lane_ask ask = { .exclude = "n7", .features = text };
+	struct slurm_fit ask = { .exclude = "n7", .features = text };
 	struct slurm_lane_nodes nodes = { 0 };
 	struct slurm_job q;
 	char reserved[64];
@@ -67,8 +67,8 @@ static void read_lanes(const char *text)
 		abort();
 	}
 	slurm_parse_lane_nodes(&ask, text, &nodes);
-	ask = (struct slurm_lane_ask){ .exclude = "", .names = text,
-				       .within = text };
+	ask = (struct slurm_fit){ .exclude = "", .names = text,
+				  .within = text };
 	slurm_parse_lane_nodes(&ask, text, &nodes);
 	for (size_t i = 0; i < nodes.n; i++) {
 		if (!slurm_is_node(nodes.list[i].name)) {

@@ -73,7 +73,7 @@ static const char sinfo[] =
 	"n7|debug*\n";
 
 static const struct {
-	struct slurm_lane_ask ask;
+	struct slurm_fit ask;
 	const char *names;
 } asks[] = {
 	{ .ask = { .exclude = "" }, .names = "n1 n2 n3" },
