@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
 #include "sbatch/launcher.h"
@@ -178,11 +179,9 @@ int slurm_parse_lane_nodes(const struct slurm_fit *ask, const char *text,
 {
 	char line[MAX_LINE], *at, *name, *partition, *state;
 	const char *features;
-	struct slurm_node *more;
+	struct slurm_node n = { .name = "" };
 
 	while (slurm_next_line(&text, line, sizeof(line))) {
-		bool known = false;
-
 		at = line;
 		name = strsep(&at, "|");
 		partition = strsep(&at, "|");
@@ -193,22 +192,16 @@ int slurm_parse_lane_nodes(const struct slurm_fit *ask, const char *text,
 		    !is_meant(ask, name, partition, features)) {
 			continue;
 		}
-		for (size_t i = 0; i < out->n && !known; i++) {
-			known = strcmp(out->list[i].name, name) == 0;
-		}
-		if (known || out->n > SPEC_MAX_NODES) {
+		if (out->n > SPEC_MAX_NODES ||
+		    STR_FIND(out->list, out->n, name, name) < out->n) {
 			continue;
 		}
-		more = realloc(out->list, (out->n + 1) * sizeof(*more));
-		if (!more) {
+		STR_COPY(n.name, name);
+		STR_COPY(n.state, state);
+		STR_COPY(n.why, at && strcmp(at, "none") != 0 ? at : "");
+		if (!grow_add(&out->list, &out->n, &n, sizeof(n))) {
 			return -1;
 		}
-		out->list = more;
-		STR_COPY(more[out->n].name, name);
-		STR_COPY(more[out->n].state, state);
-		STR_COPY(more[out->n].why,
-			 at && strcmp(at, "none") != 0 ? at : "");
-		out->n++;
 	}
 	return 0;
 }

@@ -16,6 +16,7 @@
 #include "cli/front/talk.h"
 #include "cli/run/probe_run.h"
 #include "lib/base/err.h"
+#include "lib/base/grow.h"
 #include "lib/base/order.h"
 #include "lib/data/csv.h"
 #include "lib/data/json.h"
@@ -374,7 +375,6 @@ static int walk(struct bundle *b, const char *folder, int depth,
 	while (rc == 0 && d && (entry = readdir(d))) {
 		struct bundled p;
 		struct stat st;
-		void *grown;
 
 		if (strcmp(entry->d_name, ".") == 0 ||
 		    strcmp(entry->d_name, "..") == 0) {
@@ -396,13 +396,9 @@ static int walk(struct bundle *b, const char *folder, int depth,
 		}
 		p.kind = kind_of(p.name);
 		p.of = b->n_dirs;
-		grown = realloc(b->files, (b->n_files + 1) * sizeof(p));
-		if (!grown) {
+		if (!grow_add(&b->files, &b->n_files, &p, sizeof(p))) {
 			rc = err_set(e, ENOMEM, "cannot list '%s'", b->dir);
-			break;
 		}
-		b->files = grown;
-		b->files[b->n_files++] = p;
 	}
 	if (d) {
 		closedir(d);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/front/options.h"
+#include "lib/base/grow.h"
 #include "lib/base/str.h"
 
 /* ---- config file --------------------------------------------------------- */
@@ -271,7 +272,7 @@ static int add_value(struct config *c, const struct spec_option *o,
 		     const struct command *of, int line, const char *value,
 		     struct err *e)
 {
-	struct config_value *grown;
+	struct config_value new = { .name = o->name, .of = of, .line = line };
 
 	for (size_t i = 0; i < c->n && o->type != SPEC_LIST; i++) {
 		if (c->list[i].of == of &&
@@ -284,16 +285,9 @@ static int add_value(struct config *c, const struct spec_option *o,
 	if (c->n == CONFIG_MAX) {
 		return err_set(e, 0, "more than %d values", CONFIG_MAX);
 	}
-	grown = realloc(c->list, (c->n + 1) * sizeof(*grown));
-	if (!grown) {
-		return err_set(e, ENOMEM, "no memory");
-	}
-	c->list = grown;
-	grown += c->n++;
-	*grown = (struct config_value){ .name = o->name, .of = of,
-					.line = line };
-	snprintf(grown->text, sizeof(grown->text), "%s", value);
-	return 0;
+	snprintf(new.text, sizeof(new.text), "%s", value);
+	return grow_add(&c->list, &c->n, &new, sizeof(new)) ?
+		       0 : err_set(e, ENOMEM, "no memory");
 }
 
 /** inih's handler: 1 is good. */

@@ -9,6 +9,7 @@
 
 #include "cli/run/jobs.h"
 #include "lib/base/clock.h"
+#include "lib/base/grow.h"
 #include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "lib/data/record.h"
@@ -89,7 +90,7 @@ static int by_end(const void *a, const void *b)
 
 static int add_try(struct merge *m, size_t i, int t, struct err *e)
 {
-	struct jobs_try try = { .run = NULL }, *more;
+	struct jobs_try try = { .run = NULL };
 	char name[32];
 
 	jobs_try_name(i, t, name);
@@ -103,13 +104,10 @@ static int add_try(struct merge *m, size_t i, int t, struct err *e)
 		return 0;
 	}
 	try.orderly = run_file(try.run).complete;
-	more = realloc(m->tries, (m->n_tries + 1) * sizeof(*more));
-	if (!more) {
+	if (!grow_add(&m->tries, &m->n_tries, &try, sizeof(try))) {
 		json_decref(try.run);
 		return err_set(e, ENOMEM, "no memory for a part");
 	}
-	m->tries = more;
-	m->tries[m->n_tries++] = try;
 	return 0;
 }
 
@@ -271,7 +269,6 @@ static int take_row(void *arg, const void *data, struct err *e)
 /** Adds the growth of a counter in one part to that in the other parts. */
 static int add_growth(struct merge *m, const struct fact_row *row)
 {
-	struct fact_row *more;
 	char *end;
 	double sum;
 
@@ -289,16 +286,8 @@ static int add_growth(struct merge *m, const struct fact_row *row)
 			return 0;
 		}
 	}
-	if (m->n_growth >= MAX_GROWTH) {
-		return 0;
-	}
-	more = realloc(m->growth, (m->n_growth + 1) * sizeof(*more));
-	if (!more) {
-		return -1;
-	}
-	m->growth = more;
-	more[m->n_growth++] = *row;
-	return 0;
+	return m->n_growth >= MAX_GROWTH ||
+	       grow_add(&m->growth, &m->n_growth, row, sizeof(*row)) ? 0 : -1;
 }
 
 static int take_fact(void *arg, const void *data, struct err *e)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
@@ -132,7 +133,6 @@ int allocation_add(struct allocation *a, const char *nodes, size_t len,
 		   int gpus, int group)
 {
 	struct allocation_part p = { .gpus = gpus, .group = group };
-	struct allocation_part *grown;
 
 	if (a->n == ALLOCATION_MAX || gpus < 0 || gpus > ALLOCATION_MAX_GPUS ||
 	    group < 0) {
@@ -140,15 +140,12 @@ int allocation_add(struct allocation *a, const char *nodes, size_t len,
 	}
 	p.nodes = strndup(nodes, len);
 	/* what can be a host list; hostlist_expand() decides */
-	grown = p.nodes && p.nodes[0] && p.nodes[0] != '-' &&
-		!p.nodes[strspn(p.nodes, HOSTLIST_NAME_CHARS "[],")] ?
-			realloc(a->parts, (a->n + 1) * sizeof(p)) : NULL;
-	if (!grown) {
+	if (!p.nodes || !p.nodes[0] || p.nodes[0] == '-' ||
+	    p.nodes[strspn(p.nodes, HOSTLIST_NAME_CHARS "[],")] ||
+	    !grow_add(&a->parts, &a->n, &p, sizeof(p))) {
 		free(p.nodes);
 		return -1;
 	}
-	a->parts = grown;
-	a->parts[a->n++] = p;
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/units.h"
 #include "lib/data/json.h"
 #include "lib/data/record_rows.h"
@@ -254,14 +255,9 @@ static size_t kept(const struct column *c, const void *cell)
 
 int record_list_add(struct record_list *l, const void *row)
 {
-	size_t before = l->packed.len, *at = l->at;
+	const size_t before = l->packed.len;
 
-	/* room for a power of two */
-	if ((l->n & (l->n - 1)) == 0 && !l->packed.failed) {
-		at = realloc(at, (l->n ? 2 * l->n : 1) * sizeof(*at));
-	}
-	l->at = at ? at : l->at;
-	if (!at || l->packed.failed) {
+	if (l->packed.failed) {
 		return -1;
 	}
 	for (const struct column *c = l->schema->columns; c->name; c++) {
@@ -269,11 +265,11 @@ int record_list_add(struct record_list *l, const void *row)
 
 		str_addmem(&l->packed, cell, kept(c, cell));
 	}
-	if (l->packed.failed) {
+	if (l->packed.failed ||
+	    !grow_add(&l->at, &l->n, &before, sizeof(before))) {
 		l->packed.len = before;
 		return -1;
 	}
-	l->at[l->n++] = before;
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/data/allocation.h"
 #include "lib/data/hosts.h"
 
@@ -13,30 +14,19 @@
 
 #define FULL 1	/* what is left is left out */
 
-static int add_link(struct switch_link **links, long *n,
+static int add_link(struct switch_link **links, size_t *n,
 		    const struct switch_link *link)
 {
-	struct switch_link *more;
-
 	if (*n == SWITCHES_MAX) {
 		return FULL;
 	}
-	if ((*n & (*n - 1)) == 0) {		/* full: a power of two */
-		more = reallocarray(*links, *n > 0 ? 2 * (size_t)*n : 1,
-				    sizeof(*more));
-		if (more == NULL) {
-			return -1;
-		}
-		*links = more;
-	}
-	(*links)[(*n)++] = *link;
-	return 0;
+	return grow_add(links, n, link, sizeof(*link)) ? 0 : -1;
 }
 
 /* ---- Slurm --------------------------------------------------------------- */
 
 /** A switch of nodes: one of switches lists theirs once more. */
-static int read_slurm(const char *line, struct switch_link **links, long *found)
+static int read_slurm(const char *line, struct switch_link **links, size_t *found)
 {
 	char *name = slurm_value(line, "SwitchName");
 	char *nodes = slurm_value(line, "Nodes");
@@ -82,7 +72,7 @@ static bool comment_of(const char *line, char *buf, size_t size)
 
 /** [7] "H-0c42"[1](0c43) # "n1 mlx5_0" lid 4 4xHDR: a port of @name. */
 static int read_port(const char *line, const char *name,
-		     struct switch_link **links, long *found)
+		     struct switch_link **links, size_t *found)
 {
 	struct switch_link link = { .nic = "" };
 	char words[128] = "";
@@ -123,7 +113,7 @@ long switches_parse(const char *text, size_t len, struct switch_link **links)
 	char *line = malloc(LINE_MAX_BYTES), *at;
 	char name[64] = "";	/* the switch whose ports are being listed */
 	int rc = line != NULL ? 0 : -1;
-	long found = 0;
+	size_t found = 0;
 
 	*links = NULL;
 	while (rc == 0 && len > 0) {
@@ -159,5 +149,5 @@ long switches_parse(const char *text, size_t len, struct switch_link **links)
 		free(*links);
 		*links = NULL;
 	}
-	return rc == -1 ? -1 : found;
+	return rc == -1 ? -1 : (long)found;
 }

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/data/csv.h"
-#include "report/base/grow.h"
 
 /** Columns that a text which is cut has at least. */
 #define TAIL_MIN 16

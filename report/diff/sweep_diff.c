@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/units.h"
 #include "lib/data/json.h"
-#include "report/base/grow.h"
 #include "report/base/wrap.h"
 #include "report/diff/run_diff.h"
 

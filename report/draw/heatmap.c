@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/str.h"
 #include "lib/data/rundir.h"
-#include "report/base/grow.h"
 #include "report/draw/draw.h"
 
 /* ---- drawn --------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "report/base/grow.h"
+#include "lib/base/grow.h"
 #include "report/judge/caption.h"
 #include "report/model/run.h"
 

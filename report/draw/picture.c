@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/base/grow.h"
+#include "lib/base/grow.h"
 #include "report/base/wrap.h"
 #include "report/draw/view.h"
 #include "report/judge/caption.h"

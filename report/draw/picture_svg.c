@@ -4,7 +4,7 @@
 #include <math.h>
 #include <zlib.h>
 
-#include "report/base/grow.h"
+#include "lib/base/grow.h"
 #include "report/base/wrap.h"
 #include "report/model/part.h"
 

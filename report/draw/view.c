@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/data/cells.h"
 #include "lib/base/stats.h"
 #include "lib/base/str.h"
-#include "report/base/grow.h"
 #include "report/base/wrap.h"
 #include "report/model/run.h"
 

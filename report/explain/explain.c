@@ -9,11 +9,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/hash.h"
 #include "lib/base/order.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
-#include "report/base/grow.h"
 
 /* ---- works --------------------------------------------------------------- */
 

@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/order.h"
 #include "lib/base/stats.h"
 #include "lib/data/json.h"
-#include "report/base/grow.h"
 
 /** Calls of all dumps: 1,000 ranks with 2,000 each are two million. */
 #define CALLS_MAX   (4 << 20)

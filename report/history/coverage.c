@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/units.h"
 #include "lib/data/csv.h"
 #include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "lib/data/schema.h"
-#include "report/base/grow.h"
 #include "report/history/history.h"
 
 #define DAY_S 86400

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/hash.h"
 #include "lib/base/order.h"
 #include "lib/base/stats.h"
-#include "report/base/grow.h"
 
 /* ---- names --------------------------------------------------------------- */
 

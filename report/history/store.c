@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/grow.h"
 #include "lib/base/order.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
@@ -18,7 +19,6 @@
 #include "lib/data/record_rows.h"
 #include "lib/data/rundir.h"
 #include "lib/data/schema.h"
-#include "report/base/grow.h"
 #include "report/history/history.h"
 
 #define MAX_GB_S 1e9

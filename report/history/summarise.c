@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/grow.h"
 #include "lib/base/hash.h"
 #include "lib/base/stats.h"
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "report/base/grow.h"
 #include "report/history/history.h"
 
 /* ---- summary ------------------------------------------------------------- */

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/order.h"
 #include "lib/base/units.h"
-#include "report/base/grow.h"
 
 #define RANKS_MAX 4096
 

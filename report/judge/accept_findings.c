@@ -5,8 +5,8 @@
 
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/units.h"
-#include "report/base/grow.h"
 #include "report/model/part.h"
 
 /** Keep the result of @t; if it is not met, as a finding too. */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/stats.h"
-#include "report/base/grow.h"
 #include "report/judge/caption.h"
 
 /** A single test that is worse than then by more than a tenth, or by more MADs

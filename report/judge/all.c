@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/base/grow.h"
 #include "lib/data/record_rows.h"
-#include "report/base/grow.h"
 
 #define EVIDENCE_PER_STEP 3
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/units.h"
-#include "report/base/grow.h"
 #include "report/judge/findings.h"
 #include "report/model/run.h"
 #include "report/symptoms/symptom.h"

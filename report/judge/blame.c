@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/base/grow.h"
+#include "lib/base/grow.h"
 #include "report/judge/findings.h"
 
 /* ---- suspect ------------------------------------------------------------- */

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/limit.h"
 #include "lib/base/units.h"
 #include "lib/data/cells.h"
 #include "lib/data/rundir.h"
-#include "report/base/grow.h"
 #include "report/judge/findings.h"
 #include "report/judge/pairs.h"
 #include "report/judge/retest.h"

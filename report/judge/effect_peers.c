@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/stats.h"
-#include "report/base/grow.h"
 #include "report/judge/effects.h"
 
 /* ---- effect found -------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/base/grow.h"
+#include "lib/base/grow.h"
 
 /** Alternatives that one sentence can hold. */
 #define SAYS_MAX_OR 2

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/base/grow.h"
+#include "lib/base/grow.h"
 
 #define AGENT_LOST "agent_lost"	/* as code, and as event */
 

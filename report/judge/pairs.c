@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/units.h"
-#include "report/base/grow.h"
 #include "report/judge/accepted.h"
 #include "report/judge/findings.h"
 #include "report/judge/retest.h"

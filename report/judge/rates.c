@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/stats.h"
 #include "lib/base/units.h"
-#include "report/base/grow.h"
 #include "report/judge/findings.h"
 #include "report/model/run.h"
 

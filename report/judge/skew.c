@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/order.h"
 #include "lib/data/hosts.h"
-#include "report/base/grow.h"
 #include "report/judge/findings.h"
 
 /* ---- skew findings ------------------------------------------------------- */

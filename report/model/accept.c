@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/record_rows.h"
 #include "lib/data/rundir.h"
 #include "lib/spec/spec.h"
-#include "report/base/grow.h"
 
 /** Maximum limit, GB/s or us. */
 #define LIMIT_MAX 1e9

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "report/base/grow.h"
 
 const char *const ceiling_path_names[CEILING_PATHS + 1] = {
 	[CEILING_NVLINK] = "nvlink",

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/data/cells.h"
 #include "lib/data/json.h"
-#include "report/base/grow.h"
 #include "report/model/run.h"
 #include "report/symptoms/symptom.h"
 

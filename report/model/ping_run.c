@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/order.h"
 #include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "lib/data/record_rows.h"
-#include "report/base/grow.h"
 
 /* ---- mesh plan ----------------------------------------------------------- */
 

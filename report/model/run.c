@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/hash.h"
 #include "lib/base/order.h"
 #include "lib/data/cells.h"
@@ -15,7 +16,6 @@
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "lib/data/switches.h"
-#include "report/base/grow.h"
 
 /* ---- run notes ----------------------------------------------------------- */
 

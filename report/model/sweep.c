@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/input.h"
 #include "lib/base/order.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/rundir.h"
-#include "report/base/grow.h"
 #include "report/model/run.h"
 
 /* ---- sweep best ---------------------------------------------------------- */

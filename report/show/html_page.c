@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "report/base/grow.h"
 #include "report/base/wrap.h"
 #include "report/draw/view.h"
 #include "report/judge/caption.h"

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/stats.h"
 #include "lib/data/rundir.h"
-#include "report/base/grow.h"
 #include "report/base/wrap.h"
 #include "report/draw/draw.h"
 #include "report/judge/gpu.h"

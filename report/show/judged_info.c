@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
+#include "lib/base/grow.h"
 #include "lib/data/record_rows.h"
 #include "lib/data/rundir.h"
-#include "report/base/grow.h"
 #include "report/judge/caption.h"
 #include "report/judge/pairs.h"
 #include "report/model/run.h"

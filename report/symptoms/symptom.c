@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/grow.h"
 #include "lib/base/limit.h"
-#include "report/base/grow.h"
 
 /* ---- xids ---------------------------------------------------------------- */
 

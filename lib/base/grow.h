@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef REPORT_BASE_GROW_H
-#define REPORT_BASE_GROW_H
+#ifndef LIB_BASE_GROW_H
+#define LIB_BASE_GROW_H
 
 #include <stddef.h>
 #include <stdlib.h>
