@@ -26,7 +26,8 @@ static int add_link(struct switch_link **links, size_t *n,
 /* ---- Slurm --------------------------------------------------------------- */
 
 /** A switch of nodes: one of switches lists theirs once more. */
-static int read_slurm(const char *line, struct switch_link **links, size_t *found)
+static int read_slurm(const char *line, struct switch_link **links,
+		      size_t *found)
 {
 	char *name = slurm_value(line, "SwitchName");
 	char *nodes = slurm_value(line, "Nodes");
