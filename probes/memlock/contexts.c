@@ -80,11 +80,14 @@ static const char *read_pair(const char *text, struct limit_pair *out)
 				       NULL;
 }
 
-static void take_line(struct unit_limit *out, const struct text_lines *l,
+/* @before is what earlier files set. */
+static void take_line(struct unit_limit *u, const struct unit_limit *before,
+		      const char *file, const struct text_lines *l,
 		      const char *section)
 {
 	const char *key = "", *its_section = "";
-	struct limit_pair limit = out->limit;
+	struct limit_pair limit = u->limit;
+	char why[160];
 	const char *value = NULL, *fault = NULL;
 	const char *equals = strchr(l->text, '=');
 
@@ -114,25 +117,29 @@ static void take_line(struct unit_limit *out, const struct text_lines *l,
 		fault = read_pair(value, &limit);
 	}
 	if (fault != NULL) {
-		out->ignored = l->line;
-		snprintf(out->why, sizeof(out->why), "\"%.64s\" %s: it takes "
+		snprintf(why, sizeof(why), "\"%.64s\" %s: it takes "
 			 "%s=infinity in section %s", l->text, fault, key,
 			 its_section);
-		return;
+		snprintf(u->ignored, sizeof(u->ignored), "%.140s:%d: %s", file,
+			 l->line, why);
+	} else if (*value == '\0') {
+		*u = *before;
+	} else {
+		u->limit = limit;
+		u->ignored[0] = '\0';
+		snprintf(u->source, sizeof(u->source), "%.140s:%d", file,
+			 l->line);
 	}
-	out->ignored = 0;
-	/* an empty value restores what was before */
-	out->line = *value != '\0' ? l->line : 0;
-	out->limit = limit;
 }
 
-int unit_parse(const struct str *text, struct unit_limit *out, struct err *e)
+int unit_parse(const struct str *text, const char *file, struct unit_limit *u,
+	       struct err *e)
 {
+	const struct unit_limit before = *u;
 	bool continued = false;
 	char section[32] = "";
 	struct text_lines l;
 
-	*out = (struct unit_limit){ 0 };
 	text_lines_init(&l, text, e);
 	while (text_lines_next(&l)) {
 		size_t n = strlen(l.text);
@@ -145,7 +152,7 @@ int unit_parse(const struct str *text, struct unit_limit *out, struct err *e)
 		if (l.text[0] == '[') {
 			STR_COPY(section, l.text);
 		}
-		take_line(out, &l, section);
+		take_line(u, &before, file, &l, section);
 	}
 	return l.rc;
 }
@@ -164,86 +171,65 @@ static const char *const unit_folders[] = {
 
 #define FOLDERS (sizeof(unit_folders) / sizeof(unit_folders[0]))
 
-/* Result so far: the last file that sets the limit. */
-struct service {
-	struct memlock *m;
-	bool exists;		/* there is a unit or a drop-in */
-	bool set;
-	struct limit_pair limit;
-	char where[160];	/* FILE:LINE */
-	char ignored[340];	/* FILE:LINE: WHY of a line behind that; "" */
-};
-
-/* Read @path: 1, 0 when it is not there, -1 with @e when it cannot be read. */
-static int read_file(struct service *s, const char *path, struct err *e)
+/* Read @path into @u: 1, 0 when it is not there, -1 with @e when it cannot be
+ * read. */
+static int read_file(struct memlock *m, const char *path, struct unit_limit *u,
+		     struct err *e)
 {
-	struct unit_limit got;
+	char why[200];
 
-	if (memlock_read(s->m, path, e) < 0) {
+	if (memlock_read(m, path, e) < 0) {
 		return e->code == ENOENT ? 0 : -1;
 	}
-	s->exists = true;
-	if (unit_parse(&s->m->text, &got, e) < 0) {
-		char why[200];
-
+	if (unit_parse(&m->text, path, u, e) < 0) {
 		STR_COPY(why, e->text);
 		return err_set(e, 0, "'%.80s': %s", path, why);
-	}
-	if (got.line > 0) {
-		s->set = true;
-		s->limit = got.limit;
-		s->ignored[0] = '\0';
-		snprintf(s->where, sizeof(s->where), "%.140s:%d", path,
-			 got.line);
-	}
-	if (got.ignored > 0) {
-		snprintf(s->ignored, sizeof(s->ignored), "%.140s:%d: %s", path,
-			 got.ignored, got.why);
 	}
 	return 1;
 }
 
 /* Unit or drop-in @name, from the first folder that has one. */
-static int read_first(struct service *s, const char *name, struct err *e)
+static int read_first(struct memlock *m, const char *name,
+		      struct unit_limit *u, struct err *e)
 {
 	char path[200];
 	int rc = 0;
 
 	for (size_t i = 0; i < FOLDERS && rc == 0; i++) {
 		snprintf(path, sizeof(path), "%s/%s", unit_folders[i], name);
-		rc = read_file(s, path, e);
+		rc = read_file(m, path, u, e);
 	}
 	return rc;
 }
 
-/* Read all files that set the limit of the unit, in systemd's order. */
-static int read_service(struct service *s, struct err *e)
+/* Read all files that set the limit of the unit, in systemd's order.  Returns 1
+ * if there is a unit or a drop-in, 0, or -1 with @e. */
+static int read_service(struct memlock *m, struct unit_limit *u, struct err *e)
 {
 	char names[DROP_INS][64], name[96];
 	size_t n = 0;
+	int rc, exists;
 
 	/* the default of the manager comes first: it is no unit */
-	if (read_file(s, "/etc/systemd/system.conf", e) < 0) {
+	if (read_file(m, "/etc/systemd/system.conf", u, e) < 0) {
 		return -1;
 	}
-	s->exists = false;
-	if (read_first(s, UNIT, e) < 0) {
-		return -1;
-	}
+	exists = rc = read_first(m, UNIT, u, e);
 	/* the drop-ins of all folders, those of one name once */
 	for (size_t i = 0; i < FOLDERS; i++) {
 		n += sysfile_list(names + n, DROP_INS - n, "%s%s/" UNIT ".d",
-				  s->m->root, unit_folders[i]);
+				  m->root, unit_folders[i]);
 	}
 	qsort(names, n, sizeof(names[0]), str_order);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && rc >= 0; i++) {
 		snprintf(name, sizeof(name), UNIT ".d/%.63s", names[i]);
 		if ((i == 0 || strcmp(names[i], names[i - 1]) != 0) &&
-		    str_ends(names[i], ".conf") && read_first(s, name, e) < 0) {
-			return -1;
+		    str_ends(names[i], ".conf")) {
+			rc = read_first(m, name, u, e);
+			exists |= rc;
 		}
 	}
-	return 0;
+	return rc < 0 ? -1 : exists;
 }
 
 static bool group_of(struct memlock *m, const char *pid,
@@ -259,41 +245,42 @@ static bool group_of(struct memlock *m, const char *pid,
 /* Report, in a row, the limit that systemd sets for slurmd, process @pid. */
 static void look_unit(struct memlock *m, const char *pid)
 {
-	struct service s = { .m = m };
+	struct unit_limit u = { .source = "" };
 	struct proc_cgroup group;
 	struct memlock_row row;
 	struct err e = { 0 };
+	int exists = read_service(m, &u, &e);
 
 	memlock_row_init(m, &row, MEMLOCK_SLURMD, CHECK_UNIT, "");
-	if (read_service(&s, &e) < 0) {
+	if (exists < 0) {
 		memlock_row_unknown(&row, &e);
 		memlock_row_say(m, &row);
 		return;
 	}
-	if (!s.exists) {
+	if (exists == 0) {
 		memlock_row_absent(&row, "there is no " UNIT);
 		memlock_row_say(m, &row);
 		return;
 	}
-	if (s.set) {
-		row.limit_B = s.limit.soft;
-		STR_COPY(row.source, s.where);
+	if (u.source[0] != '\0') {
+		row.limit_B = u.limit.soft;
+		STR_COPY(row.source, u.source);
 	}
 	if (!group_of(m, pid, &group) || strcmp(group.unit, UNIT) != 0) {
 		STR_COPY(row.code, CODE_UNUSED);
 		STR_COPY(row.detail, "slurmd runs outside systemd: the unit's "
 				     "limits do not apply");
-	} else if (s.ignored[0] != '\0') {
+	} else if (u.ignored[0] != '\0') {
 		row.outcome = OUTCOME_ERROR;
 		STR_COPY(row.code, CODE_IGNORED);
 		snprintf(row.detail, sizeof(row.detail), "systemd ignores %s",
-			 s.ignored);
-	} else if (!s.set) {
+			 u.ignored);
+	} else if (u.source[0] == '\0') {
 		STR_COPY(row.code, "unit_unset");
 		STR_COPY(row.detail, UNIT " sets no LimitMEMLOCK: the default "
 					  "of systemd applies, 8 MiB or 64 "
 					  "KiB");
-	} else if (m->slurmd_known && m->slurmd.hard != s.limit.hard) {
+	} else if (m->slurmd_known && m->slurmd.hard != u.limit.hard) {
 		STR_COPY(row.code, "unit_not_in_force");
 		STR_COPY(row.detail, "the limit of slurmd differs from that "
 				     "of " UNIT ": it was not restarted since");

@@ -60,18 +60,19 @@ int proc_mount_size(const struct str *text, const char *mount, int64_t *size_B,
 
 /**
  * LimitMEMLOCK of section [Service] or DefaultLimitMEMLOCK of [Manager]: the
- * last one wins.  @line is 0, and @limit untouched, when there is none.
- * @ignored is a line behind it that looks like one, but that systemd passes
- * over: a word that is no size, another section, another spelling; 0 = none.
+ * last one wins.  @ignored is a line behind it that looks like one, but that
+ * systemd passes over: a word that is no size, another section, another
+ * spelling.
  */
 struct unit_limit {
 	struct limit_pair limit;
-	int line;
-	int ignored;
-	char why[160];		/* of @ignored: the line, and what is wrong */
+	char source[160];	/* FILE:LINE, @file as passed in; "": no line */
+	char ignored[340];	/* FILE:LINE: WHY; "": none */
 };
 
-int unit_parse(const struct str *text, struct unit_limit *out, struct err *e);
+/** Called for each file in systemd's order; @u starts zeroed. */
+int unit_parse(const struct str *text, const char *file, struct unit_limit *u,
+	       struct err *e);
 
 /** The user that logs in, as far as pam_limits uses it. */
 struct conf_user {

@@ -57,10 +57,11 @@ static void mounts(const struct str *text)
 
 static void unit(const struct str *text)
 {
-	struct unit_limit u;
+	struct unit_limit u = { .source = "" };
 
-	if (unit_parse(text, &u, NULL) == 0) {
-		check(u.line == 0 || (u.limit.soft >= 0 && u.limit.hard >= 0));
+	if (unit_parse(text, "f", &u, NULL) == 0) {
+		check(u.source[0] == '\0' ||
+		      (u.limit.soft >= 0 && u.limit.hard >= 0));
 	}
 }
 

@@ -201,10 +201,10 @@ static void mounts_tell_sizes(void **state)
 
 static struct unit_limit unit(const char *text)
 {
-	struct unit_limit u;
+	struct unit_limit u = { .source = "" };
 	struct err e = { 0 };
 
-	if (unit_parse(str_of(text), &u, &e) < 0) {
+	if (unit_parse(str_of(text), "f", &u, &e) < 0) {
 		fail_msg("%s", e.text);
 	}
 	return u;
@@ -217,20 +217,26 @@ static void units_set_limits(void **state)
 	(void)state;
 	u = unit("[Unit]\nLimitMEMLOCK=1\n[Service]\n# LimitMEMLOCK=2\n"
 		 "LimitMEMLOCK = infinity\n");
-	assert_int_equal(u.line, 5);
+	assert_string_equal(u.source, "f:5");
 	assert_true(u.limit.soft == UNLIMITED && u.limit.hard == UNLIMITED);
 	u = unit("[Service]\nLimitMEMLOCK=64K:1G\n");
 	assert_int_equal(u.limit.soft, 64 * KIB);
 	assert_int_equal(u.limit.hard, 1 << 30);
 	u = unit("[Service]\nLimitMEMLOCK=8M\nLimitMEMLOCK=65536\n");
 	assert_int_equal(u.limit.soft, 65536);
-	assert_int_equal(u.line, 3);
+	assert_string_equal(u.source, "f:3");
 	u = unit("[Service]\nLimitMEMLOCK=8M\nLimitMEMLOCK=\n");
-	assert_int_equal(u.line, 0);	/* taken back */
+	assert_string_equal(u.source, "");	/* taken back */
+	u = unit("[Service]\nLimitMEMLOCK=8M\n");
+	assert_int_equal(unit_parse(str_of("[Service]\nLimitMEMLOCK=1M\n"
+					   "LimitMEMLOCK=\n"), "g", &u, NULL),
+			 0);
+	assert_string_equal(u.source, "f:2");	/* as another file has it */
+	assert_int_equal(u.limit.hard, 8 << 20);
 	u = unit("[Service]\nExecStart=x \\\nLimitMEMLOCK=1\n");
-	assert_int_equal(u.line, 0);	/* a word of the command */
+	assert_string_equal(u.source, "");	/* a word of the command */
 	u = unit("[Service]\nLimitMEMLOCKED=1\n");
-	assert_int_equal(u.line, 0);
+	assert_string_equal(u.source, "");
 	u = unit("[Manager]\nDefaultLimitMEMLOCK=16M\n");
 	assert_int_equal(u.limit.hard, 16 << 20);
 	u = unit("[Service]\nLimitMEMLOCK=1.5G:1T 512M\n");
@@ -242,10 +248,13 @@ static void units_set_limits(void **state)
 static void is_ignored(const char *text, int line, const char *why)
 {
 	struct unit_limit u = unit(text);
+	char at[16];
 
-	assert_int_equal(u.ignored, line);
-	assert_true(u.line != line);
-	assert_non_null(strstr(u.why, why));
+	snprintf(at, sizeof(at), "f:%d", line);
+	assert_memory_equal(u.ignored, at, strlen(at));
+	assert_int_equal(u.ignored[strlen(at)], ':');
+	assert_string_not_equal(u.source, at);
+	assert_non_null(strstr(u.ignored, why));
 }
 
 static void lines_that_systemd_ignores(void **state)
@@ -270,9 +279,9 @@ static void lines_that_systemd_ignores(void **state)
 	is_ignored("[Service]\nLimitMemlock=infinity\n", 2, "spelled");
 	is_ignored("[Service]\nDefaultLimitMEMLOCK=1M\n", 2, "wrong section");
 	/* the last one counts, and what is meant to be ignored is no mistake */
-	assert_int_equal(unit("[Service]\nLimitMEMLOCK=all\n"
-			      "LimitMEMLOCK=1M\n").ignored, 0);
-	assert_int_equal(unit("[X-Old]\nLimitMEMLOCK=1\n").ignored, 0);
+	assert_string_equal(unit("[Service]\nLimitMEMLOCK=all\n"
+				 "LimitMEMLOCK=1M\n").ignored, "");
+	assert_string_equal(unit("[X-Old]\nLimitMEMLOCK=1\n").ignored, "");
 }
 
 /* ---- limits.conf ------------------------------------------------------- */
