@@ -64,10 +64,11 @@ void seat_say(struct gpu_seat *s, enum outcome outcome, const char *code,
 
 bool seat_refused(struct gpu_seat *s, CUresult rc, const char *doing)
 {
-	struct gpu_trouble t;
+	char code[DL_CUDA_CODE];
+	struct err e;
 
-	gpu_trouble(&s->gpu, rc, &t);
-	seat_say(s, OUTCOME_ERROR, t.code, "%s failed: %s", doing, t.text);
+	gpu_trouble(&s->gpu, rc, code, &e);
+	seat_say(s, OUTCOME_ERROR, code, "%s failed: %s", doing, e.text);
 	return false;
 }
 

@@ -418,25 +418,24 @@ static int open_fault(const struct cuda *cu, CUresult rc, const char *doing,
 		       dl_cuda_code(cu, rc, name));
 }
 
-void gpu_trouble(const struct gpu *g, CUresult rc, struct gpu_trouble *t)
+void gpu_trouble(const struct gpu *g, CUresult rc, char code[DL_CUDA_CODE],
+		 struct err *e)
 {
+	const char *says = dl_cuda_text(g->cu, rc);
 	struct gpu_holders by = { 0 };
 	int mode;
 
-	dl_cuda_code(g->cu, rc, t->code);
-	STR_COPY(t->text, dl_cuda_text(g->cu, rc));
+	dl_cuda_code(g->cu, rc, code);
+	err_set(e, EIO, "%s", says);
 	if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
 		gpu_holders(g->id.uuid, g->opened, &by);
 	} else if (ask_mode(g->id.uuid, &mode) == NVML_ERROR_GPU_IS_LOST) {
-		STR_COPY(t->code, GPU_LOST);
-		snprintf(t->text, sizeof(t->text),
-			 "NVML says that the GPU is lost; %s",
-			 dl_cuda_text(g->cu, rc));
+		str_copy(code, DL_CUDA_CODE, GPU_LOST);
+		err_set(e, EIO, "NVML says that the GPU is lost; %s", says);
 	}
 	if (by.n > 0) {
-		STR_COPY(t->code, by.code);
-		snprintf(t->text, sizeof(t->text), "%s; held by %s",
-			 dl_cuda_text(g->cu, rc), by.words);
+		str_copy(code, DL_CUDA_CODE, by.code);
+		err_set(e, EIO, "%s; held by %s", says, by.words);
 	}
 }
 
@@ -445,7 +444,8 @@ int gpu_refused(const struct gpu *g, CUresult rc, const char *doing,
 {
 	static const char *const held[] = { GPU_BUSY, GPU_IN_USE, GPU_LOST,
 					    NULL };
-	struct gpu_trouble t;
+	char trouble[DL_CUDA_CODE];
+	struct err why;
 	int by, mode;
 
 	open_fault(g->cu, rc, doing,
@@ -453,11 +453,11 @@ int gpu_refused(const struct gpu *g, CUresult rc, const char *doing,
 			   gpu_mode_word(mode) :
 			   "",
 		   code, e);
-	gpu_trouble(g, rc, &t);
-	by = str_index(held, t.code);
+	gpu_trouble(g, rc, trouble, &why);
+	by = str_index(held, trouble);
 	if (by >= 0) {
 		*code = held[by];
-		err_set(e, EIO, "%s failed: %s", doing, t.text);
+		err_set(e, EIO, "%s failed: %s", doing, why.text);
 	}
 	return -1;
 }

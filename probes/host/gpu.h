@@ -137,14 +137,11 @@ CUresult gpu_drained(struct gpu *g, CUresult rc, int64_t deadline_ns);
 CUresult gpu_hold(struct gpu *g);
 void gpu_release(struct gpu *g);
 
-/** Explain the CUDA error @rc: the driver's words; for out of memory, GPU_BUSY
- *  or GPU_IN_USE (gpu_holders.h) also the processes that hold it; or GPU_LOST
- *  (gpu_refusal.h). */
-struct gpu_trouble {
-	char code[DL_CUDA_CODE];
-	char text[400];
-};
-void gpu_trouble(const struct gpu *g, CUresult rc, struct gpu_trouble *t);
+/** Explain the CUDA error @rc by @code and @e: the driver's words; for out of
+ *  memory, GPU_BUSY or GPU_IN_USE (gpu_holders.h) also the processes that hold
+ *  it; or GPU_LOST (gpu_refusal.h). */
+void gpu_trouble(const struct gpu *g, CUresult rc, char code[DL_CUDA_CODE],
+		 struct err *e);
 /** The driver said @rc while @doing: -1 with @e and *@code as gpu_open(). */
 int gpu_refused(const struct gpu *g, CUresult rc, const char *doing,
 		const char **code, struct err *e);

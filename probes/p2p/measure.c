@@ -50,7 +50,8 @@ int p2p_fail(struct p2p_end *end, enum outcome outcome, const char *code,
 
 int p2p_cuda(struct p2p_end *end, CUresult rc)
 {
-	struct gpu_trouble t;
+	char code[DL_CUDA_CODE];
+	struct err e;
 
 	if (rc == CUDA_SUCCESS) {
 		return 0;
@@ -60,9 +61,8 @@ int p2p_cuda(struct p2p_end *end, CUresult rc)
 				"%s: the GPU did not respond in time",
 				end->doing);
 	}
-	gpu_trouble(end->gpu, rc, &t);
-	return p2p_fail(end, OUTCOME_ERROR, t.code, "%s: %s", end->doing,
-			t.text);
+	gpu_trouble(end->gpu, rc, code, &e);
+	return p2p_fail(end, OUTCOME_ERROR, code, "%s: %s", end->doing, e.text);
 }
 
 int p2p_stamp(struct p2p_end *end, int i)

@@ -75,7 +75,8 @@ static int nccl_rc(struct collective_member *c, ncclResult_t rc)
 
 static int cuda_rc(struct collective_member *c, CUresult rc)
 {
-	struct gpu_trouble t;
+	char code[DL_CUDA_CODE];
+	struct err e;
 
 	if (rc == CUDA_SUCCESS) {
 		return 0;
@@ -85,8 +86,8 @@ static int cuda_rc(struct collective_member *c, CUresult rc)
 		return fail(c, OUTCOME_TIMEOUT, "nccl_timeout",
 			    "not finished before the deadline");
 	}
-	gpu_trouble(&c->x->gpu, rc, &t);
-	return fail(c, OUTCOME_ERROR, t.code, t.text);
+	gpu_trouble(&c->x->gpu, rc, code, &e);
+	return fail(c, OUTCOME_ERROR, code, e.text);
 }
 
 /* Until the GPU has passed stamp @i. */
