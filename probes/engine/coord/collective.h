@@ -37,11 +37,6 @@ struct round_end {
 	int n_culprits;		/* members that are out from now on */
 };
 
-/** Operations whose result was checked. */
-struct verified {
-	int64_t n, bad;		/* so many, and wrong at some rank */
-};
-
 struct collective_work;
 
 /** Callbacks of the code that drives the rounds. */
@@ -87,8 +82,9 @@ struct collective_work {
 	bool calibrated;
 	struct collective_samples samples;
 	int64_t wrong;
-	struct verified verified;	/* of the size, or of a bisection's
-					 * set */
+	int64_t verified;	/* operations of the size, or of a bisection's
+				 * set, whose result was checked */
+	int64_t verified_wrong;	/* of these, at some rank */
 	int64_t *bad_of;	/* of the same: by a member each */
 	char algo[NCCL_CHOSEN_ALGO], proto[NCCL_CHOSEN_PROTO], lib[160];
 	char start_utc[CLOCK_UTC_SIZE];
@@ -97,7 +93,7 @@ struct collective_work {
 	int bad_variant, bad_size, bad_inplace;	/* the first; -1; of those
 						 * that are wrong now and then
 						 * the cheapest to repeat */
-	struct verified bad_rate;	/* of that; n is 0 where it failed */
+	int64_t bad_verified, bad_wrong;	/* of that; 0 where it failed */
 	double bad_one_us;	/* what one operation of it takes */
 	/* the bisection */
 	struct bisect *bisect;

@@ -492,6 +492,8 @@ static void test_failed(struct collective_work *w, const struct round_end *end)
  *  be told. */
 static void test_over(struct collective_work *w)
 {
+	bool bad;
+
 	if (w->order.verify > 0) {
 		verify_over(w);
 	} else {
@@ -501,8 +503,9 @@ static void test_over(struct collective_work *w)
 		}
 		w->set_busbw = bandwidth(w);
 	}
-	if (w->set_bad || w->verified.bad > 0 || !verify_next(w, w->repeats)) {
-		tell(w, w->set_bad || w->verified.bad > 0, w->set_busbw);
+	bad = w->set_bad || w->verified_wrong > 0;
+	if (bad || !verify_next(w, w->repeats)) {
+		tell(w, bad, w->set_busbw);
 		round_order(w, DO_LEAVE, ROUND_LEAVE_NS);
 	}
 }

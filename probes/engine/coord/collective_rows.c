@@ -29,7 +29,7 @@
 
 void verify_begin(struct collective_work *w)
 {
-	w->verified = (struct verified){ 0 };
+	w->verified = w->verified_wrong = 0;
 	memset(w->bad_of, 0,
 	       (size_t)w->ranks.layout.n_ranks * sizeof(*w->bad_of));
 }
@@ -39,7 +39,7 @@ bool verify_next(struct collective_work *w, int64_t wanted)
 	struct collective_order *o = &w->order;
 	double one_us = fmax(w->samples.one_us, 1) * LONGER;
 	struct collective_shape s;
-	int64_t left = wanted - w->verified.n;
+	int64_t left = wanted - w->verified;
 
 	collective_shape(w->op, w->dtype, w->n_members, w->sizes[w->size], &s);
 	if (left <= 0 || (w->inplace && !s.checks_inplace)) {
@@ -48,7 +48,7 @@ bool verify_next(struct collective_work *w, int64_t wanted)
 	o->verify = (int64_t)fmax(fmin(STEP_US / one_us,
 				       COLLECTIVE_STEP_VERIFY), 1);
 	o->verify = left < o->verify ? left : o->verify;
-	o->verify_from = w->verified.n;
+	o->verify_from = w->verified;
 	o->size_B = w->sizes[w->size];
 	o->inplace = w->inplace;
 	o->check = o->held = false;
@@ -63,9 +63,9 @@ void verify_checked(struct collective_work *w)
 	for (int i = 0; i < w->n_members; i++) {
 		int64_t wrong = w->members[i].r.wrong;
 
-		w->verified.n = wrong != RECORD_NONE ? 1 : w->verified.n;
+		w->verified = wrong != RECORD_NONE ? 1 : w->verified;
 		w->bad_of[i] = wrong > 0;
-		w->verified.bad = wrong > 0 ? 1 : w->verified.bad;
+		w->verified_wrong = wrong > 0 ? 1 : w->verified_wrong;
 	}
 }
 
@@ -81,8 +81,8 @@ void verify_over(struct collective_work *w)
 		w->wrong = (w->wrong > 0 ? w->wrong : 0) +
 			   (r->wrong > 0 ? r->wrong : 0);
 	}
-	w->verified.n += w->order.verify;
-	w->verified.bad += __builtin_popcountll(any);
+	w->verified += w->order.verify;
+	w->verified_wrong += __builtin_popcountll(any);
 }
 
 /* ---- the row ------------------------------------------------------------- */
@@ -117,16 +117,16 @@ static int list_ranks(const struct collective_work *w, char *text, size_t size)
 static void verify_row(const struct collective_work *w,
 		       struct collective_row *row)
 {
-	const struct verified *v = &w->verified;
+	const int64_t verified = w->verified, wrong = w->verified_wrong;
 	char where[160] = "";
 	int n, i = 0;
 
-	if (v->n == 0) {
+	if (verified == 0) {
 		return;
 	}
-	row->verified = v->n;
-	row->verified_wrong = v->bad;
-	if (v->bad == 0) {
+	row->verified = verified;
+	row->verified_wrong = wrong;
+	if (wrong == 0) {
 		return;
 	}
 	n = list_ranks(w, row->wrong_ranks, sizeof(row->wrong_ranks));
@@ -146,61 +146,61 @@ static void verify_row(const struct collective_work *w,
 				     w->ranks.layout.ranks[rank].gpu));
 	}
 	row->outcome = OUTCOME_CORRUPT;
-	STR_COPY(row->code, v->bad < v->n ? "silent_corruption" :
-					    "data_corrupt");
+	STR_COPY(row->code, wrong < verified ? "silent_corruption" :
+					       "data_corrupt");
 	snprintf(row->detail, sizeof(row->detail),
 		 /* without a comma, for those who cut rows at them */
 		 "%lld of %lld operations had a wrong result (%.3g %%; "
-		 "%lld elements) %s", (long long)v->bad,
-		 (long long)v->n, 100 * (double)v->bad / (double)v->n,
+		 "%lld elements) %s", (long long)wrong,
+		 (long long)verified, 100 * (double)wrong / (double)verified,
 		 (long long)w->wrong, where);
 }
 
 /* ---- what a bisection is to know ----------------------------------------- */
 
-static double cost_us(const struct verified *v, double one_us)
+static double cost_us(int64_t wrong, int64_t verified, double one_us)
 {
-	return v->n == 0 ? 0 :
-	       one_us * (double)repeats_to_trust(v->bad, v->n);
+	return verified == 0 ? 0 :
+	       one_us * (double)repeats_to_trust(wrong, verified);
 }
 
 void verify_note_bad(struct collective_work *w, bool failed)
 {
-	struct verified rate = failed ? (struct verified){ 0 } : w->verified;
+	const int64_t wrong = failed ? 0 : w->verified_wrong;
+	const int64_t verified = wrong > 0 ? w->verified : 0;
 
-	rate = rate.bad > 0 ? rate : (struct verified){ 0 };
 	if (w->bad_size >= 0 &&
-	    cost_us(&rate, w->samples.one_us) >=
-		    cost_us(&w->bad_rate, w->bad_one_us)) {
+	    cost_us(wrong, verified, w->samples.one_us) >=
+		    cost_us(w->bad_wrong, w->bad_verified, w->bad_one_us)) {
 		return;
 	}
 	w->bad_variant = w->variant;
 	w->bad_size = w->size;
 	w->bad_inplace = w->inplace;
-	w->bad_rate = rate;
+	w->bad_wrong = wrong;
+	w->bad_verified = verified;
 	w->bad_one_us = w->samples.one_us;
 }
 
 bool verify_can_narrow(struct collective_work *w)
 {
-	const struct verified *v = &w->bad_rate;
-	int64_t most = REPEATS_SPAN * v->n;
+	const int64_t wrong = w->bad_wrong, verified = w->bad_verified;
+	int64_t most = REPEATS_SPAN * verified;
 
 	w->repeats = 0;
-	if (w->comparing || v->n == 0) {
+	if (w->comparing || verified == 0) {
 		return true;
 	}
-	w->repeats = repeats_to_trust(v->bad, v->n);
+	w->repeats = repeats_to_trust(wrong, verified);
 	if (w->repeats <= (most > REPEATS_LEAST ? most : REPEATS_LEAST)) {
 		return true;
 	}
 	collective_note(w, "bisect: not started: of %lld operations, %lld %s "
 			   "wrong, so each set would need %lld repetitions to "
 			   "be considered healthy; use --verify=%lld to narrow "
-			   "it down", (long long)v->n,
-			(long long)v->bad, v->bad == 1 ? "was" : "were",
-			(long long)w->repeats,
-			(long long)repeats_for_enough(v->bad, v->n));
+			   "it down", (long long)verified, (long long)wrong,
+			wrong == 1 ? "was" : "were", (long long)w->repeats,
+			(long long)repeats_for_enough(wrong, verified));
 	return false;
 }
 
