@@ -497,8 +497,8 @@ static int make(struct collective_member *c, const struct collective_order *o)
 					   (int)o->me)) < 0) {
 		return -1;
 	}
-	nccl_told_read(&c->x->told, c->x->log_fd);
-	nccl_told_say(&c->x->told, &c->x->self, "");
+	link_read_network(c->x);
+	link_say_network(c->x, "");
 	set_doing(c, "first barrier after ncclCommInitRank");
 	if (meet(c) < 0 || stamp(c, 0) < 0 || wait_for(c, 0) < 0) {
 		return -1;

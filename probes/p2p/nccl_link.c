@@ -8,6 +8,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
+#include "probes/host/inventory.h"
 
 #define POLL_STATE	64	/* looks at the GPU for one at NCCL */
 #define CLOSE_NS	(1 * NS_PER_S)
@@ -230,6 +231,49 @@ int link_made(struct xport_link *l, struct xport_result *r)
 					 fail_nccl(l, state);
 }
 
+void link_read_network(struct xport *x)
+{
+	size_t len = 0;
+	char *text = x->network_read ? NULL :
+				       nccl_log_since(x->log_fd, 0, &len);
+
+	if (text != NULL) {
+		x->network_read = true;
+		nccl_path_nics(text, len, &x->nics);
+		nccl_network_find(text, len, &x->network);
+	}
+	free(text);
+}
+
+void link_say_network(struct xport *x, const char *nic)
+{
+	bool sockets = strcmp(x->nics.net, "Socket") == 0;
+	const char *const facts[][2] = {
+		{ "network", x->network.name },
+		{ "network_nic", nic[0] == '\0' && sockets ? x->nics.name[0] :
+							     nic },
+		{ "network_why", x->network.why },
+		{ "nvls_why", x->network.nvls },
+	};
+	struct worker *w = x->self.worker;
+	char gpu[24];
+
+	if (x->network_said) {
+		return;
+	}
+	x->network_said = true;
+	snprintf(gpu, sizeof(gpu), "gpu%d", x->self.local_rank);
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+		if (facts[i][1][0] != '\0') {
+			/* found out while measuring: they go with the next
+			 * report */
+			w->facts = w->facts != NULL ? w->facts : json_array();
+			facts_add(w->facts, gpu, facts[i][0], facts[i][1], "",
+				  "NCCL's log");
+		}
+	}
+}
+
 int link_contact(struct xport_link *l, int64_t deadline_ns,
 		 struct xport_result *r)
 {
@@ -257,16 +301,16 @@ int link_contact(struct xport_link *l, int64_t deadline_ns,
 	 * while the process does nothing else, so that the log is about this
 	 * pair */
 	text = nccl_log_since(x->log_fd, l->met_from, &len);
-	nccl_told_read(&x->told, x->log_fd);
+	link_read_network(x);
 	if (text != NULL) {
-		nccl_path_find(text, len, l->me, !l->me, true, &x->told.nics,
+		nccl_path_find(text, len, l->me, !l->me, true, &x->nics,
 			       l->out.path, l->out.nic);
-		nccl_path_find(text, len, !l->me, l->me, false, &x->told.nics,
+		nccl_path_find(text, len, !l->me, l->me, false, &x->nics,
 			       l->in.path, l->in.nic);
 	}
 	free(text);
 	if (str_starts(l->out.path, "NET/")) {
-		nccl_told_say(&x->told, &x->self, l->out.nic);
+		link_say_network(x, l->out.nic);
 	}
 	if (peer != (uint64_t)l->end.peer) {
 		return p2p_fail(&l->end, OUTCOME_ERROR, "wrong_peer",

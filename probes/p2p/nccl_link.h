@@ -30,8 +30,18 @@ struct xport {
 	bool stuck;		/* an abort did not free the GPU, or an error
 				 * has ended its context */
 	atomic_int links;	/* not yet closed; several close at once */
-	struct nccl_told told;
+	/* the network that NCCL has chosen in this process */
+	struct nccl_nics nics;
+	struct nccl_network network;
+	bool network_read, network_said;
 };
+
+/** Read which network NCCL has chosen: its log says so at the first
+ *  communicator. */
+void link_read_network(struct xport *x);
+/** Report that once, as facts: the network, why it is no better one, and @nic;
+ *  "": the first interface of sockets. */
+void link_say_network(struct xport *x, const char *nic);
 
 /**
  * Two ranks with a communicator of their own.  Calls queue work on the GPU's

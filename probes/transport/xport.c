@@ -15,7 +15,6 @@
 #include "lib/base/net.h"
 #include "lib/base/stats.h"
 #include "lib/base/str.h"
-#include "probes/host/inventory.h"
 
 /* ---- samples ------------------------------------------------------------- */
 
@@ -216,55 +215,6 @@ void worker_step(struct worker *w, const char *fmt, ...)
 bool worker_cancelled(struct worker *w)
 {
 	return w->cancelled(w);
-}
-
-/* ---- nccl told ----------------------------------------------------------- */
-
-void nccl_told_read(struct nccl_told *t, int log)
-{
-	size_t len = 0;
-	char *text = t->read ? NULL : nccl_log_since(log, 0, &len);
-
-	if (text != NULL) {
-		t->read = true;
-		nccl_path_nics(text, len, &t->nics);
-		nccl_network_find(text, len, &t->net);
-	}
-	free(text);
-}
-
-void nccl_told_say(struct nccl_told *t, const struct xport_self *self,
-		   const char *nic)
-{
-	bool sockets = strcmp(t->nics.net, "Socket") == 0;
-	const char *const facts[][2] = {
-		{ "network", t->net.name },
-		{ "network_nic", nic[0] == '\0' && sockets ? t->nics.name[0] :
-							     nic },
-		{ "network_why", t->net.why },
-		{ "nvls_why", t->net.nvls },
-	};
-	char gpu[24];
-
-	if (t->said) {
-		return;
-	}
-	t->said = true;
-	snprintf(gpu, sizeof(gpu), "gpu%d", self->local_rank);
-	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
-		if (facts[i][1][0] != '\0') {
-			/* one more line of facts.csv, found out while
-			 * measuring; it goes with the next report. As
-			 * facts_add() has it. */
-			struct worker *w = self->worker;
-
-			if (w->facts == NULL) {
-				w->facts = json_array();
-			}
-			facts_add(w->facts, gpu, facts[i][0], facts[i][1], "",
-				  "NCCL's log");
-		}
-	}
 }
 
 /* ---- xport --------------------------------------------------------------- */

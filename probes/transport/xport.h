@@ -10,7 +10,6 @@
 #include "lib/base/err.h"
 #include "lib/data/record.h"
 #include "lib/spec/spec.h"
-#include "probes/nccl/log.h"
 
 /* ---- worker -------------------------------------------------------------- */
 
@@ -316,23 +315,6 @@ void samples_add(struct samples *s, const struct xport_cell *c, int count,
 bool samples_enough(const struct samples *s, const struct xport_cell *c);
 /** Median, extremes and count; sorts. */
 void samples_result(struct samples *s, struct xport_result *r);
-
-/* ---- nccl told ----------------------------------------------------------- */
-
-/** Which network NCCL has chosen in this process: it says so at its first
- *  communicator, and is told of once. */
-struct nccl_told {
-	struct nccl_nics nics;
-	struct nccl_network net;
-	bool read, said;
-};
-
-/** When @log has the first communicator. */
-void nccl_told_read(struct nccl_told *t, int log);
-/** ... as facts: the network, why it is no better one, and @nic; "": the first
- *  interface of sockets. */
-void nccl_told_say(struct nccl_told *t, const struct xport_self *self,
-		   const char *nic);
 
 /* ---- peer conn ----------------------------------------------------------- */
 
