@@ -120,118 +120,97 @@ static bool is_same(const struct all_case *c, const struct all_said *a,
 
 /* ---- dependencies -------------------------------------------------------- */
 
-static bool on_node(const struct all_case *c, const struct all_said *low,
-		    const struct all_said *high)
-{
-	int node = low->part->node;
+/** How a part of a lower step explains another one. */
+enum dependency {
+	ON_NODE,		/* it is the node of that, or of one end */
+	BETWEEN_NODES,		/* that is not between two GPUs of a node */
+	OF_RAIL, SAME_NODES,
+	OF_GPU,			/* that is the GPU, or a path from or to it */
+	LACKS_MEMORY,		/* memory could not be locked on its node */
+	ENDS_COLLECTIVE,	/* all take part in it */
+};
 
-	(void)c;
-	return node >= 0 &&
-	       (node == high->part->node || node == high->part->peer_node);
-}
-
-static bool between_nodes(const struct all_case *c, const struct all_said *low,
-			  const struct all_said *high)
-{
-	(void)c;
-	(void)low;
-	return high->part->kind != PART_PAIR ||
-	       high->part->node != high->part->peer_node;
-}
-
-static bool of_rail(const struct all_case *c, const struct all_said *low,
-		    const struct all_said *high)
-{
-	return both_by_segment(c, low, high) &&
-	       low->part->index == high->part->index;
-}
-
-static bool same_nodes(const struct all_case *c, const struct all_said *low,
-		       const struct all_said *high)
-{
-	(void)c;
-	return low->part->node == high->part->node &&
-	       low->part->peer_node == high->part->peer_node;
-}
-
-/** Returns true if @high is about the GPU @low, or a path from or to it. */
-static bool of_gpu(const struct all_case *c, const struct all_said *low,
-		   const struct all_said *high)
-{
-	const struct part *g = low->part, *p = high->part;
-
-	return numbering(c, high) == BY_GPU &&
-	       ((p->node == g->node && p->index == g->index) ||
-		(p->kind == PART_PAIR && p->peer_node == g->node &&
-		 p->peer_index == g->index));
-}
-
-/** Returns true if @high failed because memory could not be locked, on the node
- *  of @low. */
-static bool lacks_memory(const struct all_case *c, const struct all_said *low,
-			 const struct all_said *high)
+/** Returns true if @f failed because memory could not be locked. */
+static bool lacks_memory(const struct finding *f)
 {
 	static const char *const words[] = {
 		"nomem", "memlock", "cannot allocate memory", NULL
 	};
 
-	if (low->part->node >= 0 && !on_node(c, low, high)) {
-		return false;
-	}
 	for (int i = 0; words[i]; i++) {
-		if (strcasestr(high->finding->code, words[i]) ||
-		    strcasestr(high->finding->says, words[i])) {
+		if (strcasestr(f->code, words[i]) ||
+		    strcasestr(f->says, words[i])) {
 			return true;
 		}
 	}
 	return false;
 }
 
-/** All take part in a collective: whatever is dead below ends it.  It does not
- *  make a sum wrong, nor a library missing. */
-static bool is_collective(const struct all_case *c, const struct all_said *low,
-			  const struct all_said *high)
+static bool depends(const struct all_case *c, enum dependency how,
+		    const struct all_said *low, const struct all_said *high)
 {
+	const struct part *l = low->part, *p = high->part;
 	const char *says = high->finding->says;
+	bool on_node = l->node >= 0 &&
+		       (l->node == p->node || l->node == p->peer_node);
 
-	return strcmp(probe_of(c, low), "memlock") != 0 &&
-	       collective_parse(probe_of(c, high)) != COLLECTIVES &&
-	       high->part->node < 0 &&
-	       (strstr(says, ": " COLLECTIVE_TIMEOUT) ||
-		strstr(says, ": " COLLECTIVE_FAILED));
+	switch (how) {
+	case ON_NODE:
+		return on_node;
+	case BETWEEN_NODES:
+		return p->kind != PART_PAIR || p->node != p->peer_node;
+	case OF_RAIL:
+		return both_by_segment(c, low, high) && l->index == p->index;
+	case SAME_NODES:
+		return l->node == p->node && l->peer_node == p->peer_node;
+	case OF_GPU:
+		return numbering(c, high) == BY_GPU &&
+		       ((p->node == l->node && p->index == l->index) ||
+			(p->kind == PART_PAIR && p->peer_node == l->node &&
+			 p->peer_index == l->index));
+	case LACKS_MEMORY:
+		return (l->node < 0 || on_node) && lacks_memory(high->finding);
+	case ENDS_COLLECTIVE:
+		/* whatever is dead below ends it, but does not make a sum
+		 * wrong, nor a library missing */
+		return strcmp(probe_of(c, low), "memlock") != 0 &&
+		       collective_parse(probe_of(c, high)) != COLLECTIVES &&
+		       p->node < 0 && (strstr(says, ": " COLLECTIVE_TIMEOUT) ||
+				       strstr(says, ": " COLLECTIVE_FAILED));
+	}
+	return false;
 }
 
 static const struct {
 	unsigned low, high;	/* kinds of parts */
-	bool (*fits)(const struct all_case *c, const struct all_said *low,
-		     const struct all_said *high);
+	enum dependency how;
 } rules[] = {
 	{ KIND(NODE),
 	  KIND(NIC) | KIND(GPU) | KIND(PAIR) | KIND(NODE_PAIR) |
 		  KIND(NODE_NETWORK) | KIND(SOCKET) | KIND(CABLE_SWAP) |
 		  KIND(GPU_NVLINK) | KIND(INTRA_NODE) | KIND(CONFIG) |
-		  KIND(LIMIT), on_node },
+		  KIND(LIMIT), ON_NODE },
 	{ KIND(NODE_NETWORK),
-	  KIND(NODE) | KIND(NIC) | KIND(SOCKET) | KIND(CABLE_SWAP), on_node },
-	{ KIND(NIC), KIND(NODE) | KIND(NODE_NETWORK), on_node },
-	{ KIND(GPU), KIND(GPU_NVLINK) | KIND(PAIR), of_gpu },
-	{ KIND(RAIL), KIND(NIC) | KIND(RAIL_LEAF), of_rail },
-	{ KIND(NODE_PAIR), KIND(PAIR), same_nodes },
+	  KIND(NODE) | KIND(NIC) | KIND(SOCKET) | KIND(CABLE_SWAP), ON_NODE },
+	{ KIND(NIC), KIND(NODE) | KIND(NODE_NETWORK), ON_NODE },
+	{ KIND(GPU), KIND(GPU_NVLINK) | KIND(PAIR), OF_GPU },
+	{ KIND(RAIL), KIND(NIC) | KIND(RAIL_LEAF), OF_RAIL },
+	{ KIND(NODE_PAIR), KIND(PAIR), SAME_NODES },
 	{ KIND(INTER_NODE),
 	  KIND(SWITCH) | KIND(RAIL) | KIND(CROSS_RAIL) | KIND(NODE_PAIR) |
 		  KIND(FABRIC_PATH) | KIND(LEAF_PAIR) | KIND(RAIL_LEAF) |
 		  KIND(NODE_NETWORK) | KIND(SOCKET) | KIND(CABLE_SWAP) |
-		  KIND(PAIR) | KIND(NIC), between_nodes },
+		  KIND(PAIR) | KIND(NIC), BETWEEN_NODES },
 	{ KIND(LIMIT),
 	  KIND(NIC) | KIND(NODE) | KIND(GPU) | KIND(PAIR) | KIND(NODE_PAIR) |
 		  KIND(NODE_NETWORK) | KIND(SOCKET) | KIND(INTER_NODE) |
-		  KIND(RAIL), lacks_memory },
+		  KIND(RAIL), LACKS_MEMORY },
 	{ KIND(INTER_NODE) | KIND(RAIL) | KIND(SWITCH) | KIND(NODE) |
 		  KIND(FABRIC_PATH) | KIND(LEAF_PAIR) | KIND(RAIL_LEAF) |
 		  KIND(NODE_NETWORK) | KIND(SOCKET) | KIND(CABLE_SWAP) |
 		  KIND(NODE_PAIR) | KIND(NIC) | KIND(GPU) |
 		  KIND(GPU_NVLINK) | KIND(PAIR),
-	  KIND(CONFIG), is_collective },
+	  KIND(CONFIG), ENDS_COLLECTIVE },
 };
 
 /** Returns true if @low, a finding of an earlier step, explains @high. */
@@ -243,7 +222,7 @@ static bool explains(const struct all_case *c, const struct all_said *low,
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
 		does = does || (part_is(low->part, rules[i].low) &&
 				part_is(high->part, rules[i].high) &&
-				rules[i].fits(c, low, high));
+				depends(c, rules[i].how, low, high));
 	}
 	return does && low->finding->fail;
 }
