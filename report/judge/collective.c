@@ -689,16 +689,6 @@ static void add_against(const struct sweep *s, const struct sweep *reference,
 	}
 }
 
-static bool has_member(const struct finding *f, int node)
-{
-	bool has = false;
-
-	for (size_t i = 0; i < f->n_members; i++) {
-		has = has || f->members[i] == node;
-	}
-	return has;
-}
-
 /** Facts in which nodes differ, and how much of what fails is about them. */
 static void add_skew(const struct run *run, struct verdict *v)
 {
@@ -711,10 +701,12 @@ static void add_skew(const struct run *run, struct verdict *v)
 
 		for (size_t i = 0; i < first; i++) {
 			const struct finding *x = &v->findings[i];
+			const int node = x->part.node, peer = x->part.peer_node;
 
 			fails += x->fail;
-			theirs += x->fail && (has_member(f, x->part.node) ||
-					      has_member(f, x->part.peer_node));
+			theirs += x->fail &&
+				  ((node >= 0 && finding_sits_in(f, node)) ||
+				   (peer >= 0 && finding_sits_in(f, peer)));
 		}
 		finding_more(f, fails ? "; %zu of %zu failures %s on these "
 				"nodes" : "; nothing failed", theirs, fails,
