@@ -2,6 +2,7 @@
 #include "lib/base/str.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -117,6 +118,16 @@ void str_addf(struct str *s, const char *fmt, ...)
 	vsnprintf(s->data + s->len, (size_t)n + 1, fmt, ap);
 	va_end(ap);
 	s->len += (size_t)n;
+}
+
+void str_add_number(struct str *list, size_t *n, size_t most, int64_t number)
+{
+	if (*n < most) {
+		str_addf(list, "%s%" PRId64, *n > 0 ? ", " : "", number);
+	} else if (*n == most) {
+		str_add(list, ", ...");
+	}
+	++*n;
 }
 
 int str_add_file(struct str *s, int fd, size_t max)

@@ -61,6 +61,9 @@ static inline void str_addch(struct str *s, char c)
 }
 void str_addf(struct str *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/** Add @number to the list @list of *@n numbers, "0, 1, 2"; of more than @most
+ *  only that there are more. */
+void str_add_number(struct str *list, size_t *n, size_t most, int64_t number);
 /** All that @fd has up to its end, which is closed; -1, as open(2) left it, is
  *  a failure, too.  0 or an errno: EFBIG when there is more than @max. */
 int str_add_file(struct str *s, int fd, size_t max);

@@ -24,6 +24,7 @@
 #define RANKS_MAX   16384	/* dumps, and members of a group */
 #define FRAMES_MAX  256
 #define LINES_SHOWN 4
+#define RANKS_SHOWN 16
 /** Ranks of a communicator that are told apart by time; rates of one size. */
 #define RANKS_TIMED 4096
 #define RATES_MAX   4096
@@ -329,12 +330,6 @@ void flight_release(struct flight *f)
 
 /* ---- judging ------------------------------------------------------------- */
 
-/** Ranks in words, and how many they are. */
-struct rank_list {
-	struct str list;
-	size_t n;
-};
-
 /** States of ranks in whose group a call has not ended; the state that says
  *  most comes first. */
 enum {
@@ -350,7 +345,8 @@ enum {
 struct stop {
 	size_t call;		/* of the first rank that waits */
 	size_t waits;
-	struct rank_list ranks[STOP_KINDS];
+	struct str ranks[STOP_KINDS];	/* "3, 9" */
+	size_t n[STOP_KINDS];
 	size_t odd;		/* first call of another operation or size */
 	size_t last;		/* the last call of the first missing rank;
 				 * NONE */
@@ -366,15 +362,6 @@ static struct dump *dump_of(const struct flight *f, int64_t rank)
 	const struct dump like = { .rank = (int)rank };
 
 	return order_find(&like, f->dumps, f->n, sizeof(like), by_rank);
-}
-
-static void add_rank(struct rank_list *to, int64_t rank)
-{
-	if (to->n++ < 16) {
-		str_addf(&to->list, "%s%" PRId64, to->n > 1 ? ", " : "", rank);
-	} else if (to->n == 17) {
-		str_add(&to->list, ", ...");
-	}
 }
 
 /** The call of @d that is @like; NONE: it has none.  *@missing: it is certain
@@ -429,6 +416,7 @@ static bool is_like(const struct flight *f, size_t a, size_t b, bool sizes)
 static void add_odd(const struct flight *f, const size_t *found, size_t n,
 		    bool sizes, struct stop *s)
 {
+	const int kind = sizes ? STOP_SIZES : STOP_OTHER;
 	size_t most = NONE, votes = 0, same = 0, all = 0;
 
 	/* if most are alike, it is they that are left */
@@ -450,8 +438,9 @@ static void add_odd(const struct flight *f, const size_t *found, size_t n,
 	for (size_t i = 0; i < n; i++) {
 		if (found[i] != NONE && !is_like(f, found[i], most, sizes)) {
 			s->odd = s->odd == NONE ? found[i] : s->odd;
-			add_rank(&s->ranks[sizes ? STOP_SIZES : STOP_OTHER],
-				 member_of(f, f->calls[most].group, i));
+			str_add_number(&s->ranks[kind], &s->n[kind],
+				       RANKS_SHOWN,
+				       member_of(f, f->calls[most].group, i));
 		}
 	}
 }
@@ -466,6 +455,9 @@ static void judge_stop(struct flight *f, struct stop *s)
 		struct dump *d = dump_of(f, rank);
 		bool missing = false;
 		size_t at = d ? find_call(f, d, &like, &missing) : NONE;
+		int kind = !d		      ? STOP_SILENT :
+			   !missing	      ? STOP_UNKNOWN :
+			   d->stuck == NONE ? STOP_MISSING : STOP_VICTIMS;
 
 		if (!grow_add(&found, &n, &at, sizeof(at))) {
 			break;
@@ -473,17 +465,12 @@ static void judge_stop(struct flight *f, struct stop *s)
 		if (at != NONE) {
 			s->waits += !f->calls[at].done;
 			d->judged = d->judged || d->stuck == at;
-		} else if (missing) {
-			s->last = s->ranks[STOP_MISSING].n == 0 && d->n > 0 &&
-						  d->stuck == NONE ?
-					  d->first + d->n - 1 : s->last;
-			add_rank(&s->ranks[d->stuck == NONE ? STOP_MISSING :
-							      STOP_VICTIMS],
-				 rank);
-		} else {
-			add_rank(&s->ranks[d ? STOP_UNKNOWN : STOP_SILENT],
-				 rank);
+			continue;
 		}
+		if (kind == STOP_MISSING && s->n[kind] == 0 && d->n > 0) {
+			s->last = d->first + d->n - 1;
+		}
+		str_add_number(&s->ranks[kind], &s->n[kind], RANKS_SHOWN, rank);
 	}
 	add_odd(f, found, n, false, s);
 	if (s->odd == NONE) {
@@ -505,12 +492,12 @@ static int64_t peer_of(const struct flight *f, const struct dump *d)
 }
 
 /** Follow the waits from @d to the end of the chain.  Returns the last rank;
- *  *@n: ranks on the way, or, with *@cycle, of the circle that it ends in. */
+ *  *@cycle: it ends in a circle, whose ranks are added to @way. */
 static int64_t follow(const struct flight *f, const struct dump *d,
-		      struct rank_list *way, bool *cycle)
+		      struct str *way, bool *cycle)
 {
 	int64_t rank = d->rank, next = peer_of(f, d);
-	size_t steps = 0;
+	size_t steps = 0, n = 0;
 
 	/* after as many steps as there are ranks, it is in a circle */
 	while (next >= 0 && steps++ <= f->n) {
@@ -518,28 +505,18 @@ static int64_t follow(const struct flight *f, const struct dump *d,
 		next = peer_of(f, dump_of(f, rank));
 	}
 	*cycle = next >= 0;
-	for (int64_t at = rank; *cycle && (at != rank || way->n == 0);) {
-		add_rank(way, at);
+	for (int64_t at = rank; *cycle && (at != rank || n == 0);) {
+		str_add_number(way, &n, RANKS_SHOWN, at);
 		at = peer_of(f, dump_of(f, at));
 	}
 	return rank;
 }
 
-/** Two ranks, one of which sends what the other receives. */
-static bool is_matched(const struct flight *f, int64_t a)
-{
-	const struct dump *d = dump_of(f, a);
-	const struct dump *e = dump_of(f, peer_of(f, d));
-
-	return peer_of(f, e) == a &&
-	       f->calls[d->stuck].send != f->calls[e->stuck].send;
-}
-
 /* ---- words --------------------------------------------------------------- */
 
-static const char *s_of(const struct rank_list *r)
+static const char *s_of(size_t n)
 {
-	return r->n == 1 ? "" : "s";
+	return n == 1 ? "" : "s";
 }
 
 /** "all_reduce 21 of group 0 at train.py:31 (step)". */
@@ -559,13 +536,13 @@ static void add_call(const struct flight *f, size_t call, struct str *out)
 static void add_stop(const struct flight *f, const struct stop *s, int kind,
 		     struct str *out)
 {
-	const struct rank_list *r = &s->ranks[kind];
-	const char *ranks = str_text(&r->list);
+	const char *ranks = str_text(&s->ranks[kind]);
+	const char *many = s_of(s->n[kind]);
 
 	str_add(out, FLIGHT_SAYS);
 	switch (kind) {
 	case STOP_MISSING:
-		str_addf(out, "rank%s %s never called ", s_of(r), ranks);
+		str_addf(out, "rank%s %s never called ", many, ranks);
 		add_call(f, s->call, out);
 		if (s->last != NONE) {
 			str_addf(out, ", while %zu wait; last call: ",
@@ -574,14 +551,14 @@ static void add_stop(const struct flight *f, const struct stop *s, int kind,
 		}
 		break;
 	case STOP_OTHER:
-		str_addf(out, "rank%s %s called another collective: ", s_of(r),
+		str_addf(out, "rank%s %s called another collective: ", many,
 			 ranks);
 		add_call(f, s->odd, out);
 		str_add(out, ", not ");
 		add_call(f, s->call, out);
 		break;
 	case STOP_SIZES:
-		str_addf(out, "rank%s %s used another size: ", s_of(r), ranks);
+		str_addf(out, "rank%s %s used another size: ", many, ranks);
 		add_call(f, s->odd, out);
 		str_addf(out, ", %.40s, not %.40s",
 			 text_of(f, f->calls[s->odd].sizes),
@@ -589,7 +566,7 @@ static void add_stop(const struct flight *f, const struct stop *s, int kind,
 		break;
 	case STOP_SILENT:
 		str_addf(out, "no dump of rank%s %s, while %zu wait in ",
-			 s_of(r), ranks, s->waits);
+			 many, ranks, s->waits);
 		add_call(f, s->call, out);
 		break;
 	case STOP_VICTIMS:
@@ -602,9 +579,9 @@ static void add_stop(const struct flight *f, const struct stop *s, int kind,
 		add_call(f, s->call, out);
 		break;
 	}
-	if (s->ranks[STOP_UNKNOWN].n > 0) {
+	if (s->n[STOP_UNKNOWN] > 0) {
 		str_addf(out, "; dumps that do not reach back so far: %s",
-			 str_text(&s->ranks[STOP_UNKNOWN].list));
+			 str_text(&s->ranks[STOP_UNKNOWN]));
 	}
 	str_add(out, "\n");
 }
@@ -614,34 +591,39 @@ static void add_stop(const struct flight *f, const struct stop *s, int kind,
 static bool add_chain(const struct flight *f, const struct dump *d,
 		      struct str *out)
 {
-	struct rank_list way = { 0 };
+	struct str way = STR_INIT, silent = STR_INIT;
+	size_t n = 0;		/* silent ones */
 	bool cycle;
 	int64_t end = follow(f, d, &way, &cycle);
 	const struct dump *last = dump_of(f, end);
+	const struct dump *peer = dump_of(f, peer_of(f, last));
 	const bool told = cycle || !last || last->stuck == NONE;
-	struct rank_list silent = { 0 };
+	/* one of two ranks sends what the other receives */
+	const bool matched = cycle && peer_of(f, peer) == end &&
+			     f->calls[last->stuck].send !=
+				     f->calls[peer->stuck].send;
 
 	/* a rank without a dump may be the one that did not call */
 	for (int64_t rank, i = 0;
 	     (rank = member_of(f, f->calls[d->stuck].group, (size_t)i)) >= 0;
 	     i++) {
 		if (!dump_of(f, rank)) {
-			add_rank(&silent, rank);
+			str_add_number(&silent, &n, RANKS_SHOWN, rank);
 		}
 	}
 
 	if (told) {
 		str_add(out, FLIGHT_SAYS);
 	}
-	if (cycle && is_matched(f, end)) {
+	if (matched) {
 		str_addf(out, "all ranks wait in send or receive: ranks %s ",
-			 str_text(&way.list));
+			 str_text(&way));
 	} else if (cycle) {
 		str_addf(out, "ranks %s wait for each other in ",
-			 str_text(&way.list));
-	} else if (told && silent.n > 0) {
+			 str_text(&way));
+	} else if (told && n > 0) {
 		str_addf(out, "no dump of rank%s %s, while rank %d waits in ",
-			 s_of(&silent), str_text(&silent.list), d->rank);
+			 s_of(n), str_text(&silent), d->rank);
 	} else if (told) {
 		str_addf(out, "the end of the chain is rank %" PRId64 ", which "
 			 "waits for nothing, while rank %d waits in ", end,
@@ -651,8 +633,8 @@ static bool add_chain(const struct flight *f, const struct dump *d,
 		add_call(f, d->stuck, out);
 		str_add(out, "\n");
 	}
-	str_release(&way.list);
-	str_release(&silent.list);
+	str_release(&way);
+	str_release(&silent);
 	return told;
 }
 
@@ -778,7 +760,7 @@ void flight_judge(struct flight *f, struct str *out)
 			continue;
 		}
 		judge_stop(f, &s);
-		while (kind < STOP_UNKNOWN && s.ranks[kind].n == 0) {
+		while (kind < STOP_UNKNOWN && s.n[kind] == 0) {
 			kind++;
 		}
 		if (kind <= first) {
@@ -789,7 +771,7 @@ void flight_judge(struct flight *f, struct str *out)
 			}
 		}
 		for (int k = 0; k < STOP_KINDS; k++) {
-			str_release(&s.ranks[k].list);
+			str_release(&s.ranks[k]);
 		}
 	}
 	/* ranks that never called a collective may wait in a chain */

@@ -565,16 +565,6 @@ static void warn_slow(struct hang *h)
 	}
 }
 
-/** Adds a rank to the list @out unless it has EVIDENCE_MAX of them. */
-static void add_rank(struct str *out, size_t *n, int64_t rank)
-{
-	if ((*n)++ < EVIDENCE_MAX) {
-		str_addf(out, "%s%" PRId64, *n > 1 ? ", " : "", rank);
-	} else if (*n == EVIDENCE_MAX + 1) {
-		str_add(out, ", ...");
-	}
-}
-
 /** Adds to the finding of the first of several ranks that were named for the
  *  same reason, in the same place, which ones these are. */
 static void say_group(struct hang *h)
@@ -592,7 +582,8 @@ static void say_group(struct hang *h)
 			    cause_of(s->row) == c &&
 			    strcmp(s->row->waits_in, r->waits_in) == 0) {
 				first = n == 0 ? k : first;
-				add_rank(&ranks, &n, s->row->rank);
+				str_add_number(&ranks, &n, EVIDENCE_MAX,
+					       s->row->rank);
 			}
 		}
 		for (size_t k = 0; k < h->v->n && first == i && n > 1; k++) {
@@ -636,7 +627,7 @@ static bool say_missing(struct hang *h)
 				k++;
 			}
 			if (k == h->rows->n) {
-				add_rank(&ranks, &n, at);
+				str_add_number(&ranks, &n, EVIDENCE_MAX, at);
 			}
 		}
 	}
@@ -703,7 +694,7 @@ static bool say_cycle(struct hang *h)
 
 		wait = wait && !is_idle(s->row) && !hang_computes(s->row);
 		if (s->pair) {
-			add_rank(&ranks, &n, s->row->rank);
+			str_add_number(&ranks, &n, EVIDENCE_MAX, s->row->rank);
 		}
 	}
 	if (wait && n > 1) {

@@ -297,6 +297,20 @@ static void an_item_is_found_by_its_text(void **state)
 	assert_int_equal(str_find(NULL, 0, sizeof(*list), 0, true, "x"), 0);
 }
 
+static void numbers_are_listed_up_to_a_limit(void **state)
+{
+	struct str s = STR_INIT;
+	size_t n = 0;
+
+	(void)state;
+	for (int64_t i = -1; i < 5; i++) {
+		str_add_number(&s, &n, 3, i);
+		assert_int_equal(n, i + 2);
+	}
+	assert_string_equal(str_text(&s), "-1, 0, 1, ...");
+	str_release(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,6 +332,7 @@ int main(void)
 		cmocka_unit_test(an_item_is_found_by_its_text),
 		cmocka_unit_test(paths_in_hints_can_be_pasted),
 		cmocka_unit_test(room_is_filled_by_the_caller),
+		cmocka_unit_test(numbers_are_listed_up_to_a_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
