@@ -58,13 +58,6 @@ static void say_files(const struct limit_user *u, struct str *out)
 	}
 }
 
-static void say_all_files(const struct limit_user *u, struct str *out)
-{
-	(void)u;
-	str_add(out, "the machine has reached its limit of open files (sysctl "
-		"fs.file-max)");
-}
-
 /** The cgroup where that is what is used up, else the limit of the user. */
 static void say_tasks(const struct limit_user *u, struct str *out)
 {
@@ -171,12 +164,15 @@ static const struct limit {
 	int why;
 	const char *code;
 	void (*say)(const struct limit_user *u, struct str *out);
+	const char *says;	/* instead of that */
 	const char *set;	/* where, and how */
 } limits[] = {
 	{ .why = EMFILE, .code = LIMIT_FILES, .say = say_files,
 	  .set = "raise it with ulimit -n, nofile in limits.conf, LimitNOFILE= "
 		 UNIT },
-	{ .why = ENFILE, .code = LIMIT_FILES, .say = say_all_files,
+	{ .why = ENFILE, .code = LIMIT_FILES,
+	  .says = "the machine has reached its limit of open files (sysctl "
+		  "fs.file-max)",
 	  .set = "raise it as root" },
 	{ .why = EAGAIN, .code = LIMIT_TASKS, .say = say_tasks,
 	  .set = "raise it with ulimit -u, nproc in limits.conf, TasksMax= "
@@ -222,12 +218,7 @@ const char *limit_in_text(const char *text)
 
 bool limit_is(const char *code)
 {
-	for (size_t i = 0; i < LIMITS && code[0] != '\0'; i++) {
-		if (strcmp(limits[i].code, code) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return STR_FIND(limits, LIMITS, code, code) < LIMITS;
 }
 
 const char *limit_says(int why, const struct limit_user *u, char *buf,
@@ -237,8 +228,10 @@ const char *limit_says(int why, const struct limit_user *u, char *buf,
 	const struct limit *l = find(why);
 	struct str text = STR_INIT;
 
-	if (l) {
+	if (l && l->say) {
 		l->say(u ? u : &nobody, &text);
+	} else if (l) {
+		str_add(&text, l->says);
 	}
 	str_copy(buf, size, str_text(&text));
 	str_release(&text);

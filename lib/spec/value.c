@@ -50,17 +50,12 @@ static int64_t int_value(const struct spec *s, const struct spec_option *o)
 static int set_bool(struct spec *s, const struct spec_option *o,
 		    const char *text, struct err *e)
 {
+	text = text ? text : "1";
 	if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0) {
 		return err_set(e, 0, "'%s' is neither 0 nor 1", text);
 	}
 	*(bool *)field(s, o) = text[0] == '1';
 	return 0;
-}
-
-static int set_flag(struct spec *s, const struct spec_option *o,
-		    const char *text, struct err *e)
-{
-	return set_bool(s, o, text ? text : "1", e);
 }
 
 static void text_bool(const struct spec *s, const struct spec_option *o,
@@ -71,23 +66,17 @@ static void text_bool(const struct spec *s, const struct spec_option *o,
 
 /* ---- numbers ----------------------------------------------------------- */
 
+/** A count without a value is one more, as in -vv. */
 static int set_int(struct spec *s, const struct spec_option *o,
 		   const char *text, struct err *e)
 {
-	return units_parse_int(text, o->min, o->max, field(s, o), e);
-}
-
-/** Without a value one more, as in -vv. */
-static int set_count(struct spec *s, const struct spec_option *o,
-		     const char *text, struct err *e)
-{
-	int64_t *count = field(s, o);
+	int64_t *n = field(s, o);
 
 	if (text) {
-		return set_int(s, o, text, e);
+		return units_parse_int(text, o->min, o->max, n, e);
 	}
-	if (*count < o->max) {
-		++*count;
+	if (*n < o->max) {
+		++*n;
 	}
 	return 0;
 }
@@ -311,10 +300,10 @@ static void text_local(const struct spec *s, const struct spec_option *o,
 }
 
 static const struct type_ops types[] = {
-	[SPEC_FLAG] = { .json = JSON_TRUE, .set = set_flag, .text = text_bool },
+	[SPEC_FLAG] = { .json = JSON_TRUE, .set = set_bool, .text = text_bool },
 	[SPEC_BOOL] = { .json = JSON_TRUE, .argh = "0|1", .set = set_bool,
 			.text = text_bool },
-	[SPEC_COUNT] = { .json = JSON_INTEGER, .set = set_count,
+	[SPEC_COUNT] = { .json = JSON_INTEGER, .set = set_int,
 			 .text = text_int },
 	[SPEC_INT] = { .json = JSON_INTEGER, .argh = "N", .set = set_int,
 		       .text = text_int },
