@@ -377,7 +377,7 @@ static int submit(const struct launch_request *r, char job[SLURM_JOB_SIZE],
 	if (compose(r, &a, e) < 0) {
 		return -1;
 	}
-	rc = slurm_ask(&a, &out, e) < 0 ?
+	rc = slurm_run(&a, &out, e) < 0 ?
 		     -1 : slurm_parse_job_id(str_text(&out), job, e);
 	if (rc < 0 && launch_is_unsure(e)) {
 		err_hint(e, "\"squeue --me\" shows whether it was submitted");
@@ -434,15 +434,13 @@ static void take_state(struct launch *l, const struct slurm_job *job)
  */
 static int ask(struct launch *l, struct err *e)
 {
-	struct args a = { 0 };
 	struct str out = STR_INIT;
 	struct slurm_job *job = &l->job_is;
 	struct err why = { 0 };
 	int rc = 0;
 
-	args_words(&a, "scontrol --oneliner show job");
-	args_add(&a, l->job);
-	if (slurm_ask(&a, &out, &why) == 0) {
+	if (slurm_ask("scontrol --oneliner show job", l->job, &out,
+		      &why) == 0) {
 		rc = slurm_parse_job(str_text(&out), job, e);
 		if (rc == 0) {
 			struct launch_state lost = { 0 };

@@ -167,7 +167,7 @@ static bool find_step(const struct launch *l, char *step, size_t size)
 	args_words(&a, "squeue --steps --noheader --format=%i|%j");
 	args_addf(&a, "--jobs=%s", str_text(&jobs));
 	str_release(&jobs);
-	found = slurm_ask(&a, &out, NULL) == 0 &&
+	found = slurm_run(&a, &out, NULL) == 0 &&
 		slurm_parse_step(str_text(&out), l->step_name, step, size);
 	str_release(&out);
 	return found;

@@ -80,7 +80,7 @@ static void drop_settings(struct args *a)
 	}
 }
 
-int slurm_ask(struct args *a, struct str *out, struct err *e)
+int slurm_run(struct args *a, struct str *out, struct err *e)
 {
 	struct str said = STR_INIT;
 	struct spawn_status st;
@@ -133,6 +133,18 @@ int slurm_ask(struct args *a, struct str *out, struct err *e)
 	return rc;
 }
 
+int slurm_ask(const char *words, const char *more, struct str *out,
+	      struct err *e)
+{
+	struct args a = { 0 };
+
+	args_words(&a, words);
+	if (more) {
+		args_add(&a, more);
+	}
+	return slurm_run(&a, out, e);
+}
+
 int slurm_ask_nodes(const char *nodes, struct str *out, struct err *e)
 {
 	struct args a = { 0 };
@@ -141,20 +153,18 @@ int slurm_ask_nodes(const char *nodes, struct str *out, struct err *e)
 	if (nodes[0]) {
 		args_addf(&a, "--nodes=%s", nodes);
 	}
-	return slurm_ask(&a, out, e);
+	return slurm_run(&a, out, e);
 }
 
 int slurm_find_job(const char *script, bool past, char job[32], struct err *e)
 {
-	struct args a = { 0 };
 	struct str out = STR_INIT;
-	int rc;
-
 	/* of several the last */
-	args_words(&a, "squeue --all --noheader --format=%i|%o --sort=-i");
-	args_add(&a, past ? "--states=all" :
-			    "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED");
-	rc = slurm_ask(&a, &out, e);
+	int rc = slurm_ask("squeue --all --noheader --format=%i|%o --sort=-i",
+			   past ? "--states=all" :
+			   "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED",
+			   &out, e);
+
 	if (rc == 0 && !slurm_parse_step(str_text(&out), script, job, 32)) {
 		job[0] = '\0';
 	}
@@ -164,15 +174,12 @@ int slurm_find_job(const char *script, bool past, char job[32], struct err *e)
 
 int slurm_find_script(const char *job, char script[PATH_MAX], struct err *e)
 {
-	struct args a = { 0 };
 	struct str out = STR_INIT;
 	struct err why = { 0 };
 	int rc = -1;
 
-	args_words(&a, "squeue --all --noheader --format=%i|%o "
-		       "--states=all --jobs");
-	args_add(&a, job);
-	if (slurm_ask(&a, &out, &why) < 0) {
+	if (slurm_ask("squeue --all --noheader --format=%i|%o --states=all "
+		      "--jobs", job, &out, &why) < 0) {
 		err_set(e, why.code, "Slurm does not know job %s: %.200s", job,
 			why.text);
 	} else if (!slurm_parse_script(str_text(&out), job, script,
@@ -192,17 +199,15 @@ int slurm_cancel(const char *options, const char *job)
 	args_add(&a, "scancel");
 	args_words(&a, options);
 	args_add(&a, job);
-	return slurm_ask(&a, NULL, NULL);
+	return slurm_run(&a, NULL, NULL);
 }
 
 int slurm_srun_version(void)
 {
-	struct args a = { 0 };
 	struct str out = STR_INIT;
 	int version = 0;
 
-	args_words(&a, "srun --version");
-	if (slurm_ask(&a, &out, NULL) == 0) {
+	if (slurm_ask("srun --version", NULL, &out, NULL) == 0) {
 		version = slurm_parse_version(str_text(&out));
 	}
 	str_release(&out);
@@ -211,13 +216,10 @@ int slurm_srun_version(void)
 
 int slurm_job_allocation(const char *job, struct allocation *a, struct err *e)
 {
-	struct args line = { 0 };
 	struct str out = STR_INIT;
-	int rc;
+	int rc = slurm_ask("scontrol --oneliner --details show job", job, &out,
+			   e);
 
-	args_words(&line, "scontrol --oneliner --details show job");
-	args_add(&line, job);
-	rc = slurm_ask(&line, &out, e);
 	if (rc == 0 && slurm_parse_allocation(str_text(&out), job, a) < 0) {
 		allocation_release(a);
 	}
@@ -227,14 +229,12 @@ int slurm_job_allocation(const char *job, struct allocation *a, struct err *e)
 
 bool slurm_job_owner(const char *job, int64_t *uid, int64_t *gid)
 {
-	struct args line = { 0 };
 	struct str out = STR_INIT;
 	char user[24] = "", group[24] = "";
 
 	/* a name of a job may look like a field of scontrol */
-	args_words(&line, "squeue --all --noheader --format=%U|%G --job");
-	args_add(&line, job);
-	if (slurm_ask(&line, &out, NULL) == 0) {
+	if (slurm_ask("squeue --all --noheader --format=%U|%G --job", job, &out,
+		      NULL) == 0) {
 		sscanf(str_text(&out), "%23[0-9]|%23[0-9]", user, group);
 	}
 	str_release(&out);

@@ -193,7 +193,10 @@ void slurm_state_explain(const char *job_id, const struct slurm_job *job,
  * missing, does not answer or exits non-zero: then e->text has Slurm's own
  * words, and e->code is that of a command that did not end by itself, or 0.
  */
-int slurm_ask(struct args *a, struct str *out, struct err *e);
+int slurm_run(struct args *a, struct str *out, struct err *e);
+/** The same of the words in @words, and of @more unless it is NULL. */
+int slurm_ask(const char *words, const char *more, struct str *out,
+	      struct err *e);
 
 /** Run scancel with @options, separated by blanks, for the job or step @job.
  *  Returns 0 or -1. */

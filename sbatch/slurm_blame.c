@@ -185,14 +185,12 @@ int64_t slurm_job_since_ns(void)
 {
 	const int64_t now = clock_now_ns();
 	const char *job = getenv("SLURM_JOB_ID");
-	struct args a = { 0 };
 	struct str out = STR_INIT;
 	struct slurm_job is;
 	int64_t age = 0;
 
-	args_words(&a, "scontrol --oneliner show job");
-	args_add(&a, job ? job : "");
-	if (slurm_ask(&a, &out, NULL) == 0 &&
+	if (slurm_ask("scontrol --oneliner show job", job ? job : "", &out,
+		      NULL) == 0 &&
 	    slurm_parse_job(str_text(&out), &is, NULL) == 0) {
 		age = time(NULL) - seconds_of(is.start);
 	}
@@ -259,15 +257,12 @@ enum slurm_standing slurm_parse_standing(const char *text,
 enum slurm_standing slurm_job_standing(const char *job)
 {
 	enum slurm_standing standing;
-	struct args a = { 0 };
 	struct str out = STR_INIT;
 	struct err why = { 0 };
 	int rc;
 
-	args_words(&a, "squeue --all --noheader --states=all --format=%T "
-		       "--jobs");
-	args_add(&a, job);
-	rc = slurm_ask(&a, &out, &why);
+	rc = slurm_ask("squeue --all --noheader --states=all --format=%T "
+		       "--jobs", job, &out, &why);
 	standing = slurm_parse_standing(str_text(&out), rc < 0 ? &why : NULL);
 	str_release(&out);
 	return standing;
@@ -587,7 +582,6 @@ void slurm_blame_waiting(const char *job_id, const struct slurm_job *job,
 	static const char unavailable[] = "UnavailableNodes:";
 	const char *at = strstr(job->reason, unavailable);
 	struct str nodes = STR_INIT, reservations = STR_INIT;
-	struct args a = { 0 };
 
 	if (!str_starts(job->reason, "ReqNodeNotAvail") &&
 	    !str_starts(job->reason, "Nodes_required") &&
@@ -596,8 +590,9 @@ void slurm_blame_waiting(const char *job_id, const struct slurm_job *job,
 	}
 	at = at && at[sizeof(unavailable) - 1] ?
 		     at + sizeof(unavailable) - 1 : job->wanted;
-	args_words(&a, "scontrol --oneliner show reservation");
-	slurm_ask(&a, &reservations, NULL);	/* without, none is named */
+	/* without, none is named */
+	slurm_ask("scontrol --oneliner show reservation", NULL, &reservations,
+		  NULL);
 	if (slurm_ask_nodes(at, &nodes, NULL) == 0) {
 		slurm_blame_waiting_parse(job_id, job, str_text(&nodes),
 					  str_text(&reservations), st);

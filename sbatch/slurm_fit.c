@@ -203,13 +203,11 @@ const char *slurm_fit_asked(char *const extra[], const char *name, char letter,
 /** A site's plugin may choose the partition of a job. */
 static bool is_routed(void)
 {
-	struct args a = { 0 };
 	struct str out = STR_INIT;
 	const char *at;
 	bool routed = true;
 
-	args_words(&a, "scontrol show config");
-	if (slurm_ask(&a, &out, NULL) == 0 &&
+	if (slurm_ask("scontrol show config", NULL, &out, NULL) == 0 &&
 	    (at = strstr(str_text(&out), "JobSubmitPlugins"))) {
 		at += strcspn(at, "=\n");
 		at += *at == '=';
@@ -257,12 +255,10 @@ int64_t slurm_fit_limit(const char *text, const char *partitions)
 
 int64_t slurm_fit_minutes(const struct launch_request *r, bool *answers)
 {
-	struct args a = { 0 };
 	struct str out = STR_INIT;
 	int64_t limit = 0;
 
-	args_words(&a, SLURM_FIT_LIMITS);
-	*answers = slurm_ask(&a, &out, NULL) == 0;
+	*answers = slurm_ask(SLURM_FIT_LIMITS, NULL, &out, NULL) == 0;
 	if (*answers) {
 		limit = slurm_fit_limit(
 			str_text(&out),
@@ -286,14 +282,12 @@ int slurm_fit_ask(const struct launch_request *r, int64_t nodes, int64_t *gpus,
 			   !spec_transport_is(r->spec->transport,
 					      XPORT_SOCKETS | XPORT_MODEL),
 	};
-	struct args a = { 0 };
 	struct str out = STR_INIT;
 	struct err why = { 0 };
 	int64_t any;
 	int rc;
 
-	args_words(&a, SLURM_FIT_SINFO);
-	slurm_ask(&a, &out, NULL);
+	slurm_ask(SLURM_FIT_SINFO, NULL, &out, NULL);
 	rc = slurm_fit_parse(&f, str_text(&out), gpus, &why);
 	if (rc < 0 && slurm_fit_option(r->extra, "gres", '\0')) {
 		/* which GPUs these are Slurm may judge, not how many nodes */

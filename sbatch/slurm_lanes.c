@@ -91,21 +91,6 @@ int64_t slurm_parse_least(const char *text)
 	return least;
 }
 
-/** Read the output of the command @words; "" if it fails, for example without
- *  accounting. */
-static void ask(const char *words, const char *more, struct str *out)
-{
-	struct args a = { 0 };
-
-	args_words(&a, words);
-	if (more) {
-		args_add(&a, more);
-	}
-	if (slurm_ask(&a, out, NULL) < 0) {
-		str_reset(out);
-	}
-}
-
 /** The lesser of @n and @limit, which is -1 where there is none. */
 static int64_t lanes_within(int64_t n, int64_t limit)
 {
@@ -120,26 +105,32 @@ int64_t slurm_jobs_left(char *const extra[])
 	int64_t most = INT64_MAX, mine = 0;
 	char who[128];
 
-	ask("scontrol show config", NULL, &out);
-	most = lanes_within(most,
-			    slurm_parse_config(str_text(&out), "MaxJobCount"));
+	if (slurm_ask("scontrol show config", NULL, &out, NULL) == 0) {
+		most = lanes_within(most, slurm_parse_config(str_text(&out),
+							     "MaxJobCount"));
+	}
 	str_reset(&out);
 	snprintf(who, sizeof(who), "user=%s", user ? user->pw_name : "");
-	ask("sacctmgr --noheader --parsable2 show assoc "
-	    "format=MaxSubmitJobs,GrpSubmitJobs where", who, &out);
-	most = lanes_within(most, slurm_parse_least(str_text(&out)));
-	str_reset(&out);
-	if (qos) {
-		snprintf(who, sizeof(who), "name=%s", qos);
-		ask("sacctmgr --noheader --parsable2 show qos "
-		    "format=MaxSubmitJobsPerUser where", who, &out);
+	/* this fails without accounting */
+	if (slurm_ask("sacctmgr --noheader --parsable2 show assoc "
+		      "format=MaxSubmitJobs,GrpSubmitJobs where", who, &out,
+		      NULL) == 0) {
 		most = lanes_within(most, slurm_parse_least(str_text(&out)));
-		str_reset(&out);
 	}
+	str_reset(&out);
+	snprintf(who, sizeof(who), "name=%s", qos ? qos : "");
+	if (qos && slurm_ask("sacctmgr --noheader --parsable2 show qos "
+			     "format=MaxSubmitJobsPerUser where", who, &out,
+			     NULL) == 0) {
+		most = lanes_within(most, slurm_parse_least(str_text(&out)));
+	}
+	str_reset(&out);
 	snprintf(who, sizeof(who), "%u", geteuid());
-	ask("squeue --all --noheader --array --format=%i --user", who, &out);
-	for (const char *at = str_text(&out); *at; at++) {
-		mine += *at == '\n';
+	if (slurm_ask("squeue --all --noheader --array --format=%i --user", who,
+		      &out, NULL) == 0) {
+		for (const char *at = str_text(&out); *at; at++) {
+			mine += *at == '\n';
+		}
 	}
 	str_release(&out);
 	return most == INT64_MAX ? most : most > mine ? most - mine : 0;
@@ -238,19 +229,17 @@ int slurm_lane_nodes(const struct spec *s, char *const extra[],
 	};
 	char *reserved = calloc(1, MAX_RESERVED);
 	struct str said = STR_INIT;
-	struct args a = { 0 };
 	int rc;
 
 	*out = (struct slurm_lane_nodes){ 0 };
-	if (reserved && reservation && !about.names) {
-		ask("scontrol --oneliner show reservation", reservation, &said);
-		about.within = slurm_parse_reserved(str_text(&said), reserved,
-						    MAX_RESERVED) ?
-				       reserved : NULL;
-		str_reset(&said);
+	if (reserved && reservation && !about.names &&
+	    slurm_ask("scontrol --oneliner show reservation", reservation,
+		      &said, NULL) == 0 &&
+	    slurm_parse_reserved(str_text(&said), reserved, MAX_RESERVED)) {
+		about.within = reserved;
 	}
-	args_words(&a, SLURM_LANES_SINFO);
-	rc = slurm_ask(&a, &said, e);
+	str_reset(&said);
+	rc = slurm_ask(SLURM_LANES_SINFO, NULL, &said, e);
 	if (rc == 0 && (!reserved || slurm_parse_lane_nodes(
 					     &about, str_text(&said), out) <
 					     0)) {

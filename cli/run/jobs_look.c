@@ -93,7 +93,6 @@ static bool read_script(const struct jobs *j, const char *script, size_t *i,
  *  ended. */
 static int look_at_queue(struct jobs *j, struct err *e)
 {
-	struct args a = { 0 };
 	struct str names = STR_INIT, out = STR_INIT;
 	struct slurm_job q;
 	const char *at;
@@ -107,9 +106,7 @@ static int look_at_queue(struct jobs *j, struct err *e)
 		str_addf(&names, "%s", names.len ? "," : "");
 		jobs_lane_name(j->left.run, lane, &names);
 	}
-	args_words(&a, SLURM_QUEUE_ALL);
-	args_add(&a, str_text(&names));
-	rc = slurm_ask(&a, &out, e);
+	rc = slurm_ask(SLURM_QUEUE_ALL, str_text(&names), &out, e);
 	at = str_text(&out);
 	while (rc == 0 && slurm_parse_queued(&at, &q)) {
 		struct job *job;

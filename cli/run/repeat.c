@@ -325,7 +325,7 @@ static int read_table(const char *tool, struct str *out, struct err *e)
 
 	args_add(&a, tool);
 	args_add(&a, "-l");
-	if (slurm_ask(&a, out, &why) == 0) {
+	if (slurm_run(&a, out, &why) == 0) {
 		return 0;
 	}
 	str_reset(out);
@@ -346,7 +346,7 @@ static int write_table(const char *tool, const struct str *text, struct err *e)
 	} else {
 		args_add(&a, tool);
 		args_add(&a, text->len > 0 ? path : "-r");
-		rc = slurm_ask(&a, NULL, e);
+		rc = slurm_run(&a, NULL, e);
 	}
 	if (fd >= 0) {
 		close(fd);
@@ -397,7 +397,7 @@ static int systemctl(const char *words, const char *name, struct str *out,
 	}
 	args_words(&a, words);
 	args_addf(&a, "%s.timer", name);
-	return slurm_ask(&a, out, e);
+	return slurm_run(&a, out, e);
 }
 
 int repeat_install(const struct repeat *r, const char *dir, const char *entry,
@@ -495,15 +495,13 @@ int repeat_list(FILE *f)
 static int find_job(const struct repeat *r, char job[SLURM_JOB_SIZE],
 		    char state[SLURM_STATE_SIZE], struct err *e)
 {
-	struct args a = { 0 };
 	struct str out = STR_INIT;
 	const char *at;
 	int rc;
 
 	job[0] = '\0';
-	args_words(&a, "squeue --all --noheader --format=%i|%T --name");
-	args_add(&a, r->name);
-	rc = slurm_ask(&a, &out, e);
+	rc = slurm_ask("squeue --all --noheader --format=%i|%T --name", r->name,
+		       &out, e);
 	/* plugins may print lines of their own */
 	for (at = str_text(&out); rc == 0 && *at && !job[0];
 	     at += strcspn(at, "\n"), at += *at == '\n') {
@@ -523,14 +521,11 @@ static int find_job(const struct repeat *r, char job[SLURM_JOB_SIZE],
 
 int repeat_cancel(const struct repeat *r, struct err *e)
 {
-	struct args a = { 0 };
-
 	if (!r->queue && r->how != REPEAT_SCRONTAB) {
 		return 0;
 	}
-	args_words(&a, "scancel --quiet --state=PENDING --name");
-	args_add(&a, r->name);
-	return slurm_ask(&a, NULL, e);
+	return slurm_ask("scancel --quiet --state=PENDING --name", r->name,
+			 NULL, e);
 }
 
 /** Become run @number of @r: does not return unless that fails, with @e. */
