@@ -124,8 +124,6 @@ const char *jobs_text(struct jobs *j, char *buf, size_t size);
  *  Returns how many of its nodes are up. */
 size_t jobs_find_down(const struct jobs *j, const struct job *job,
 		      struct str *out);
-/** Return the node @name if Slurm has it as down, else NULL. */
-const struct slurm_node *jobs_node_down(const struct jobs *j, const char *name);
 /** Write "Slurm has it as down*: reason" about a node; returns @buf. */
 const char *jobs_down_text(const struct slurm_node *n, char *buf, size_t size);
 /** Write the directory of try @t of part @i (from 0), "parts/0001-1" below the

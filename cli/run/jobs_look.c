@@ -265,19 +265,6 @@ bool jobs_go_on(const struct jobs *j)
 	return j->count[JOB_WAITS] + j->count[JOB_RUNS] > 0;
 }
 
-const struct slurm_node *jobs_node_down(const struct jobs *j, const char *name)
-{
-	for (size_t i = 0; i < j->nodes.n; i++) {
-		const struct slurm_node *n = &j->nodes.list[i];
-
-		if (strcmp(n->name, name) == 0 &&
-		    slurm_lane_is_down(n->state)) {
-			return n;
-		}
-	}
-	return NULL;
-}
-
 size_t jobs_find_down(const struct jobs *j, const struct job *job,
 		      struct str *out)
 {

@@ -131,10 +131,11 @@ static int find_tries(struct merge *m, struct err *e)
 static int find_nodes(struct merge *m, struct err *e)
 {
 	const json_t *names = run_file(m->j->left.run).jobs.nodes, *name;
+	const struct slurm_lane_nodes *known = &m->j->nodes;
 	struct jobs_whole_node *w;
 	json_t *json;
 	int most = 0;
-	size_t i;
+	size_t i, at;
 
 	m->nodes = calloc(json_array_size(names) + 1, sizeof(*m->nodes));
 	if (!m->nodes) {
@@ -151,9 +152,7 @@ static int find_nodes(struct merge *m, struct err *e)
 		json_array_foreach(list, i, json) {
 			const struct run_entry node = run_entry(list, i);
 
-			const size_t at = STR_FIND(m->nodes, m->n_nodes, name,
-						   node.name);
-
+			at = STR_FIND(m->nodes, m->n_nodes, name, node.name);
 			if (at < m->n_nodes && node.gpus > 0) {
 				w = &m->nodes[at];
 				w->json = json;
@@ -168,7 +167,10 @@ static int find_nodes(struct merge *m, struct err *e)
 		w->gpus = w->gpus ? w->gpus : most;
 		w->first_rank = m->n_ranks;
 		m->n_ranks += w->gpus;
-		w->down = jobs_node_down(m->j, w->name);
+		at = STR_FIND(known->list, known->n, name, w->name);
+		w->down = at < known->n &&
+				  slurm_lane_is_down(known->list[at].state) ?
+				  &known->list[at] : NULL;
 	}
 	return m->n_ranks <= SPEC_MAX_SQUARE ? 0 :
 	       err_set(e, 0, "all pairs of %d ranks are too many", m->n_ranks);

@@ -62,11 +62,6 @@ static bool launches_no_batch(const struct spec *s)
 	       !spec_launcher_is(s->launcher, LAUNCHER_JOB);
 }
 
-static bool has_one_job(const struct spec *s)
-{
-	return s->jobs == JOBS_ONE;
-}
-
 /* ---- what -------------------------------------------------------------- */
 
 static bool end_first(const struct spec *s)
@@ -151,9 +146,9 @@ const struct spec_clash spec_clashes[] = {
 	  .text = "--stale chooses nodes of a cluster for a new run of one "
 		  "job: it cannot be used with --local, --jobs, --resume or "
 		  "--retest" },
-	{ .options = { "max-jobs" }, .holds = has_one_job,
+	{ .options = { "max-jobs" }, .lacks = "jobs",
 	  .text = "--max-jobs needs --jobs=pairs" },
-	{ .options = { "deadline" }, .holds = has_one_job,
+	{ .options = { "deadline" }, .lacks = "jobs",
 	  .text = "--deadline needs --jobs=pairs" },
 	{ .options = { "resume", "retest" },
 	  .text = "--resume does not go with --retest" },
@@ -217,6 +212,7 @@ bool spec_clash_holds(const struct spec_clash *c, const struct spec *s)
 		last = !spec_is_default(s, spec_find(c->options[i]));
 	}
 	return (c->alone || (last && others)) &&
+	       (!c->lacks || spec_is_default(s, spec_find(c->lacks))) &&
 	       (!c->contrast || c->contrast == s->contrast) &&
 	       (!c->launcher_is ||
 		spec_launcher_is(s->launcher, c->launcher_is)) &&

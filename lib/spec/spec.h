@@ -438,6 +438,7 @@ struct spec_clash {
 	/** The last is set, and with it one of those before; the first gives
 	 *  way where nobody typed any. */
 	const char *options[7];
+	const char *lacks;	/* and this one is not; NULL: it may be */
 	int64_t contrast;	/* and it is this one; 0: any, or none */
 	/** And the launcher has one of these flags, or none of those, and the
 	 *  transport none; 0: any.  Options for NCCL need the transport nccl,

@@ -32,12 +32,9 @@ int drawn_add(struct drawn *d, const char *name, struct str *svg)
 
 const struct drawn_map *drawn_find(const struct drawn *d, const char *name)
 {
-	for (size_t i = 0; i < d->n; i++) {
-		if (strcmp(d->maps[i].name, name) == 0) {
-			return &d->maps[i];
-		}
-	}
-	return NULL;
+	const size_t i = STR_FIND(d->maps, d->n, name, name);
+
+	return i < d->n ? &d->maps[i] : NULL;
 }
 
 void drawn_release(struct drawn *d)

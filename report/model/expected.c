@@ -169,12 +169,9 @@ static bool take_machine(struct expected_machine *m, const char *key,
 const struct expected_machine *expected_machine(const struct expected *x,
 						const char *name)
 {
-	for (size_t i = 0; name[0] && i < x->n_machines; i++) {
-		if (strcmp(x->machines[i].name, name) == 0) {
-			return &x->machines[i];
-		}
-	}
-	return NULL;
+	const size_t i = STR_FIND(x->machines, x->n_machines, name, name);
+
+	return i < x->n_machines ? &x->machines[i] : NULL;
 }
 
 /* ---- links --------------------------------------------------------------- */
