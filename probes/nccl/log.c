@@ -53,17 +53,17 @@ static int rank_of(const char *line)
 bool nccl_network_find(const char *text, size_t len, struct nccl_network *n)
 {
 	static const char using[] = "Using network ";
-	struct nccl_lines in = { .at = text, .end = text + len };
+	char line[NCCL_LINE];
 	int best = (int)(sizeof(reasons) / sizeof(reasons[0])) - 1;
 
 	memset(n, 0, sizeof(*n));
-	while (nccl_lines_next(&in)) {
+	while (nccl_line_next(&text, &len, line)) {
 		const char *words;
 		const char *at;
 
 		/* behind "host:1:2 [0] NCCL INFO ", NULL where that is not
 		 * there */
-		at = strstr(in.line, " NCCL ");
+		at = strstr(line, " NCCL ");
 		at = at != NULL ? at + strlen(" NCCL ") : NULL;
 		words = at != NULL && (str_starts(at, "INFO ") ||
 				      str_starts(at, "WARN ")) ?
@@ -112,14 +112,14 @@ bool nccl_chosen_find(const char *text, size_t len, const char *function,
 		      char algo[NCCL_CHOSEN_ALGO],
 		      char proto[NCCL_CHOSEN_PROTO])
 {
-	struct nccl_lines in = { .at = text, .end = text + len };
+	char line[NCCL_LINE];
 	bool found = false;
 
-	while (nccl_lines_next(&in)) {
+	while (nccl_line_next(&text, &len, line)) {
 		char a[NCCL_CHOSEN_ALGO], p[NCCL_CHOSEN_PROTO];
 
-		if (is_about(in.line, function) &&
-		    nccl_choice_parse(in.line, a, p) >= 0) {
+		if (is_about(line, function) &&
+		    nccl_choice_parse(line, a, p) >= 0) {
 			str_copy(algo, NCCL_CHOSEN_ALGO, a);
 			str_copy(proto, NCCL_CHOSEN_PROTO, p);
 			found = true;
@@ -208,23 +208,24 @@ char *nccl_log_since(int log, off_t from, size_t *len)
 	return text;
 }
 
-bool nccl_lines_next(struct nccl_lines *r)
+bool nccl_line_next(const char **text, size_t *len, char line[NCCL_LINE])
 {
 	const char *stop;
-	size_t len;
+	size_t whole, n;
 
-	if (r->at == r->end) {
+	if (*len == 0) {
 		return false;
 	}
-	stop = memchr(r->at, '\n', (size_t)(r->end - r->at));
-	stop = stop != NULL ? stop : r->end;
-	len = (size_t)(stop - r->at);
-	len = len < sizeof(r->line) ? len : sizeof(r->line) - 1;
-	for (size_t i = 0; i < len; i++) {
-		r->line[i] = isprint((unsigned char)r->at[i]) ? r->at[i] : '?';
+	stop = memchr(*text, '\n', *len);
+	whole = stop != NULL ? (size_t)(stop - *text) : *len;
+	n = whole < NCCL_LINE ? whole : NCCL_LINE - 1;
+	for (size_t i = 0; i < n; i++) {
+		line[i] = isprint((unsigned char)(*text)[i]) ? (*text)[i] : '?';
 	}
-	r->line[len] = '\0';
-	r->at = stop < r->end ? stop + 1 : stop;
+	line[n] = '\0';
+	whole += stop != NULL;
+	*text += whole;
+	*len -= whole;
 	return true;
 }
 
@@ -269,10 +270,10 @@ bool nccl_log_find_warning(const char *text, size_t len, char *buf,
 bool nccl_log_find_failover(const char *text, size_t len, char *buf,
 			    size_t size)
 {
-	struct nccl_lines in = { .at = text, .end = text + len };
+	char line[NCCL_LINE];
 
-	while (nccl_lines_next(&in)) {
-		const char *at = strstr(in.line, warn_mark);
+	while (nccl_line_next(&text, &len, line)) {
+		const char *at = strstr(line, warn_mark);
 
 		if (at != NULL && strstr(at, "NET/IB: Device") != NULL &&
 		    strstr(at, "marked as failed") != NULL) {

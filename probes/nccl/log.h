@@ -132,14 +132,10 @@ int nccl_log_save(int log, off_t from, const char *path, struct err *e);
 void nccl_log_explain(int log, off_t from, const char *path,
 		      char says[NCCL_LOG_SAYS]);
 
-/** Text of a log, line by line, from @at up to @end. */
-struct nccl_lines {
-	const char *at, *end;
-	char line[512];
-};
-/** The next line into line, cut to size, what is not ASCII as '?'; false at the
- *  end. */
-bool nccl_lines_next(struct nccl_lines *r);
+#define NCCL_LINE 512
+/** Take the next line off the log at *@text of *@len bytes, without its end, cut
+ *  where it is longer, '?' for what cannot be printed; false at the end. */
+bool nccl_line_next(const char **text, size_t *len, char line[NCCL_LINE]);
 
 /**
  * Pure: the text after the last "NCCL WARN " of @text (@len bytes, need not

@@ -136,13 +136,13 @@ bool nccl_path_find(const char *text, size_t len, int src, int dst, bool sends,
 		    const struct nccl_nics *nics, char path[NCCL_PATH_SIZE],
 		    char nic[NCCL_NIC_SIZE])
 {
-	struct nccl_lines in = { .at = text, .end = text + len };
+	char line[NCCL_LINE];
 	struct str paths = STR_INIT, names = STR_INIT;
 	struct route routes[ROUTES_MAX], one;
 	int n = 0;
 
-	while (nccl_lines_next(&in)) {
-		const char *way = via(in.line, src, dst, sends);
+	while (nccl_line_next(&text, &len, line)) {
+		const char *way = via(line, src, dst, sends);
 
 		if (way != NULL && parse_route(way, &one)) {
 			n = add_route(routes, n, &one);
@@ -203,12 +203,12 @@ static int parse_nics(const char *text, struct nccl_nics *nics)
 
 bool nccl_path_nics(const char *text, size_t len, struct nccl_nics *nics)
 {
-	struct nccl_lines in = { .at = text, .end = text + len };
+	char line[NCCL_LINE];
 	struct nccl_nics listed = { 0 }, hcas = { 0 };
 
-	while (nccl_lines_next(&in)) {
+	while (nccl_line_next(&text, &len, line)) {
 		struct nccl_nics one = { 0 };
-		const char *name = strstr(in.line, " NET/"), *says;
+		const char *name = strstr(line, " NET/"), *says;
 		int nic, end = 0;
 		bool same;
 
