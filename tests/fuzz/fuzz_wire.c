@@ -48,21 +48,23 @@ static void read_list(const uint8_t *data, size_t size)
 {
 	struct list_out again = { 0 };
 	struct str out = STR_INIT;
-	struct list_in in;
+	enum message_type type;
+	struct cbor_reader in;
 	const void *entry;
 	size_t n;
 
-	if (!list_open(&in, data, size, MSG_PASSED_UP | MSG_PASSED_DOWN)) {
+	if (!list_open(&in, &type, data, size,
+		       MSG_PASSED_UP | MSG_PASSED_DOWN)) {
 		return;
 	}
 	while ((entry = list_next(&in, &n)) != NULL) {
 		check_entry(entry, n);
-		list_add(&again, in.type, entry, n);
+		list_add(&again, type, entry, n);
 	}
 	if (again.n > 0) {
 		list_write(&again, &out);
-		if (!list_open(&in, out.data, out.len,
-			       messages[in.type].ways)) {
+		if (!list_open(&in, &type, out.data, out.len,
+			       messages[type].ways)) {
 			abort();
 		}
 	}

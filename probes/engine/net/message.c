@@ -71,39 +71,37 @@ static bool next_type(struct cbor_reader *r, enum message_type *type)
 	return false;
 }
 
-bool list_open(struct list_in *l, const void *bytes, size_t n,
-	       enum message_way way)
+bool list_open(struct cbor_reader *l, enum message_type *type,
+	       const void *bytes, size_t n, enum message_way way)
 {
 	struct cbor_item item;
 	struct cbor_reader r;
 
-	l->at = (struct cbor_reader){ .at = bytes, .left = n };
-	if (!cbor_next(&l->at, &item) || item.type != JSON_OBJECT ||
-	    item.n != 2 || !next_is(&l->at, "t") ||
-	    !next_type(&l->at, &l->type) ||
-	    (messages[l->type].ways & way) == 0 ||
-	    !next_is(&l->at, messages[l->type].list) ||
-	    !cbor_next(&l->at, &item) || item.type != JSON_ARRAY ||
+	*l = (struct cbor_reader){ .at = bytes, .left = n };
+	if (!cbor_next(l, &item) || item.type != JSON_OBJECT ||
+	    item.n != 2 || !next_is(l, "t") || !next_type(l, type) ||
+	    (messages[*type].ways & way) == 0 ||
+	    !next_is(l, messages[*type].list) ||
+	    !cbor_next(l, &item) || item.type != JSON_ARRAY ||
 	    item.n > MESSAGE_LIST) {
 		return false;
 	}
-	l->n = n = item.n;
+	n = item.n;
 	/* exactly as many byte strings follow, and no bytes after them */
-	r = l->at;
+	r = *l;
 	while (n > 0 && cbor_next(&r, &item) && item.raw) {
 		n--;
 	}
 	return n == 0 && r.left == 0;
 }
 
-const void *list_next(struct list_in *l, size_t *n)
+const void *list_next(struct cbor_reader *l, size_t *n)
 {
 	struct cbor_item item;
 
-	if (l->n == 0 || !cbor_next(&l->at, &item)) {
+	if (!cbor_next(l, &item)) {
 		return NULL;
 	}
-	l->n--;
 	*n = item.n;
 	return item.text;
 }

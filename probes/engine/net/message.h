@@ -145,18 +145,12 @@ void list_add(struct list_out *l, enum message_type type, const void *bytes,
 /** Append the message that @l is, which is empty then. */
 void list_write(struct list_out *l, struct str *out);
 
-/** A message that is being read; @bytes are borrowed. */
-struct list_in {
-	enum message_type type;
-	size_t n;		/* entries that are left */
-	struct cbor_reader at;
-};
-
-/** Opens the @n @bytes of a message into @l.  Returns false if they are not a
- *  list, or a list that may not arrive by @way. */
-bool list_open(struct list_in *l, const void *bytes, size_t n,
-	       enum message_way way);
+/** Opens the @n @bytes of a message (borrowed), a list of *@type, which are its
+ *  entries at @l.  Returns false if they are not a list, or a list that may not
+ *  arrive by @way. */
+bool list_open(struct cbor_reader *l, enum message_type *type,
+	       const void *bytes, size_t n, enum message_way way);
 /** The next entry, *@n bytes (borrowed); NULL: there is none. */
-const void *list_next(struct list_in *l, size_t *n);
+const void *list_next(struct cbor_reader *l, size_t *n);
 
 #endif

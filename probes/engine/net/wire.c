@@ -257,7 +257,8 @@ int wire_frame(const json_t *msg, struct str *out)
 int wire_buf_hear(struct wire_buf *b, enum message_way way,
 		  const struct wire_events *events, void *arg, struct err *e)
 {
-	struct list_in list;
+	enum message_type type;
+	struct cbor_reader list;
 	const char *in = NULL;
 	const void *entry;
 	int got, fits = 0;
@@ -265,11 +266,12 @@ int wire_buf_hear(struct wire_buf *b, enum message_way way,
 	json_t *msg;
 	size_t bytes;
 
-	if (next_frame(b, &in, &n, NULL) > 0 && list_open(&list, in, n, way)) {
+	if (next_frame(b, &in, &n, NULL) > 0 &&
+	    list_open(&list, &type, in, n, way)) {
 		b->used += 4 + (size_t)n;
 		while (!b->shut && (entry = list_next(&list, &bytes)) != NULL) {
 			if (events->entry != NULL) {
-				events->entry(arg, list.type, entry, bytes);
+				events->entry(arg, type, entry, bytes);
 			}
 		}
 		return 1;
