@@ -65,8 +65,8 @@ static struct dcgm_object dcgm_object(const json_t *json)
 	return o;
 }
 
-static void add_result(struct dcgm_report *r, int gpu, const char *test,
-		       const struct dcgm_object *result)
+static void add_result(struct dcgm_found list[DCGM_FOUND_MAX], int *n, int gpu,
+		       const char *test, const struct dcgm_object *result)
 {
 	/* "warnings": a text, or texts or objects with "warning" */
 	const json_t *first = json_array_get(result->warnings, 0);
@@ -77,10 +77,10 @@ static void add_result(struct dcgm_report *r, int gpu, const char *test,
 	struct dcgm_found *f;
 
 	if ((!fail && strcasecmp(result->status, "warn") != 0) ||
-	    r->n == DCGM_FOUND_MAX) {
+	    *n == DCGM_FOUND_MAX) {
 		return;
 	}
-	f = &r->list[r->n++];
+	f = &list[(*n)++];
 	*f = (struct dcgm_found){ .gpu = gpu, .fail = fail };
 	STR_COPY(f->test, test);
 	STR_COPY(f->words, text[0]	   ? text :
@@ -92,7 +92,10 @@ static void add_result(struct dcgm_report *r, int gpu, const char *test,
 	}
 }
 
-static void take_tests(struct dcgm_report *r, const json_t *tests)
+/* Add the failures of @tests to the @n of @list; returns how many tests there
+ * are. */
+static size_t take_tests(struct dcgm_found list[DCGM_FOUND_MAX], int *n,
+			 const json_t *tests)
 {
 	const json_t *test, *json;
 	char ids[256], *at, *word;
@@ -102,7 +105,6 @@ static void take_tests(struct dcgm_report *r, const json_t *tests)
 	json_array_foreach(tests, i, test) {
 		const struct dcgm_object t = dcgm_object(test);
 
-		r->n_tests++;
 		json_array_foreach(t.results, k, json) {
 			const struct dcgm_object o = dcgm_object(json);
 
@@ -110,7 +112,7 @@ static void take_tests(struct dcgm_report *r, const json_t *tests)
 				gpu = strcmp(o.entity_group, "GPU") == 0 ?
 					      o.entity_id :
 					      -1;
-				add_result(r, (int)gpu, t.name, &o);
+				add_result(list, n, (int)gpu, t.name, &o);
 				continue;
 			}
 			/* DCGM 3: "0,1"; any other text is of the node */
@@ -124,25 +126,25 @@ static void take_tests(struct dcgm_report *r, const json_t *tests)
 						    NULL) < 0) {
 					gpu = -1;
 				}
-				add_result(r, (int)gpu, t.name, &o);
+				add_result(list, n, (int)gpu, t.name, &o);
 			}
 		}
 	}
+	return json_array_size(tests);
 }
 
-int dcgm_parse(const char *text, size_t len, struct dcgm_report *r,
-	       struct err *e)
+int dcgm_parse(const char *text, size_t len,
+	       struct dcgm_found list[DCGM_FOUND_MAX], struct err *e)
 {
 	static const char *const names[] = { "DCGM Diagnostic",
 					     "DCGM GPU Diagnostic", NULL };
 	const char *begin = memchr(text, '{', len);
 	const json_t *diag = NULL, *category;
 	struct dcgm_object all;
+	size_t i, n_tests = 0;
 	json_t *json;
-	size_t i;
-	int rc = 0;
+	int n = 0;
 
-	r->n = r->n_tests = 0;
 	if (!begin) {
 		return err_set(e, 0, "dcgmi printed no JSON");
 	}
@@ -155,16 +157,16 @@ int dcgm_parse(const char *text, size_t len, struct dcgm_report *r,
 	}
 	all = dcgm_object(diag);
 	json_array_foreach(all.test_categories, i, category) {
-		take_tests(r, dcgm_object(category).tests);
+		n_tests += take_tests(list, &n, dcgm_object(category).tests);
 	}
-	take_tests(r, all.tests);
-	if (r->n_tests == 0) {
-		rc = err_set(e, 0, "dcgmi ran no test%s%.200s",
-			     all.runtime_error[0] ? ": " : "",
-			     all.runtime_error);
+	n_tests += take_tests(list, &n, all.tests);
+	if (n_tests == 0) {
+		n = err_set(e, 0, "dcgmi ran no test%s%.200s",
+			    all.runtime_error[0] ? ": " : "",
+			    all.runtime_error);
 	}
 	json_decref(json);
-	return rc;
+	return n;
 }
 
 /* ---- drills -------------------------------------------------------------- */
@@ -661,19 +663,18 @@ static void ask_dcgm(const struct node_args *args, const struct gpu_list *l)
 {
 	char *argv[] = { (char *)"dcgmi", (char *)"diag", (char *)"-r",
 			 (char *)"1", (char *)"-j", NULL };
-	struct dcgm_report *r = calloc(1, sizeof(*r));
+	struct dcgm_found *list = calloc(DCGM_FOUND_MAX, sizeof(*list));
 	struct str out = STR_INIT;
 	struct spawn_status st;
 	struct gpu_row row;
 	struct err e = { 0 };
+	int n;
 
-	if (r && spawn_find(argv[0], NULL, 0) &&
+	if (list && spawn_find(argv[0], NULL, 0) &&
 	    spawn_capture(argv, &out, NULL, DCGM_OUT_MAX,
 			  clock_now_ns() + DCGM_NS, &st, &e) == 0 &&
-	    dcgm_parse(str_text(&out), out.len, r, &e) == 0) {
-		for (size_t i = 0; i < r->n; i++) {
-			const struct dcgm_found *f = &r->list[i];
-
+	    (n = dcgm_parse(str_text(&out), out.len, list, &e)) >= 0) {
+		for (const struct dcgm_found *f = list; f < list + n; f++) {
 			/* on the node, or on a GPU as CUDA counts: as NVML does
 			 * unless an environment chooses */
 			record_init(&schema_gpu, &row);
@@ -698,7 +699,7 @@ static void ask_dcgm(const struct node_args *args, const struct gpu_list *l)
 			       e.text);
 	}
 	str_release(&out);
-	free(r);
+	free(list);
 }
 
 /* Add as facts the counters of the GPUs that grew since @before. */

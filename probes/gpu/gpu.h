@@ -26,19 +26,14 @@ struct dcgm_found {
 };
 #define DCGM_FOUND_MAX 256	/* more are left out */
 
-struct dcgm_report {
-	size_t n_tests;		/* that it did */
-	size_t n;
-	struct dcgm_found list[DCGM_FOUND_MAX];
-};
-
 /**
  * Read what "dcgmi diag -j" prints, of DCGM 3 ("DCGM GPU Diagnostic", results
  * by gpu_ids) and 4 ("DCGM Diagnostic", by entity); lines before the JSON
- * are skipped.  Pure.  0, or -1 with @e: it is none, or says that it failed.
+ * are skipped.  Pure.  Returns how many failures it has, in @list, or -1 with
+ * @e: it is none, or says that it failed.
  */
-int dcgm_parse(const char *text, size_t len, struct dcgm_report *r,
-	       struct err *e);
+int dcgm_parse(const char *text, size_t len,
+	       struct dcgm_found list[DCGM_FOUND_MAX], struct err *e);
 
 /* ---- drills -------------------------------------------------------------- */
 

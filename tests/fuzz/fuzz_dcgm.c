@@ -10,15 +10,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /** Any bytes as what dcgmi prints: what is found has a GPU, or none. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct dcgm_report r;
+	static struct dcgm_found list[DCGM_FOUND_MAX];
+	const int n = dcgm_parse((const char *)data, size, list, NULL);
 
-	if (dcgm_parse((const char *)data, size, &r, NULL) == 0 &&
-	    r.n_tests == 0) {
+	if (n < -1 || n > DCGM_FOUND_MAX) {
 		abort();
 	}
-	for (size_t i = 0; i < r.n; i++) {
-		if (r.list[i].gpu < -1 || r.list[i].gpu > 1023 ||
-		    strlen(r.list[i].words) == 0) {
+	for (int i = 0; i < n; i++) {
+		if (list[i].gpu < -1 || list[i].gpu > 1023 ||
+		    strlen(list[i].words) == 0) {
 			abort();
 		}
 	}
