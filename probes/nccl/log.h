@@ -133,8 +133,8 @@ void nccl_log_explain(int log, off_t from, const char *path,
 		      char says[NCCL_LOG_SAYS]);
 
 #define NCCL_LINE 512
-/** Take the next line off the log at *@text of *@len bytes, without its end, cut
- *  where it is longer, '?' for what cannot be printed; false at the end. */
+/** Take the next line off the log at *@text of *@len bytes, cut where it is
+ *  longer, '?' for what cannot be printed; false at the end. */
 bool nccl_line_next(const char **text, size_t *len, char line[NCCL_LINE]);
 
 /**
