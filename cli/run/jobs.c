@@ -51,49 +51,52 @@ static void members(const struct jobs_plan *p, int g, size_t *first,
 	*last = *last < p->n_names ? *last : p->n_names;
 }
 
-static void add_pair(struct jobs_part *part, const char *a, const char *b)
+static void add_pair(struct str *pairs, const char *a, const char *b)
 {
-	str_addf(&part->pairs, "%s%s:*-%s:*", part->pairs.len ? "," : "", a, b);
+	str_addf(pairs, "%s%s:*-%s:*", pairs->len ? "," : "", a, b);
 }
 
 /** Adds the pairs of a group: all inside it the first time, and those inside
  *  single nodes every time, since the partner may be down. */
-static void add_group(struct jobs_plan *p, int g, struct jobs_part *part)
+static void add_group(struct jobs_plan *p, int g, struct str *nodes,
+		      struct str *pairs)
 {
 	const bool inside = strcmp(p->kind, "all") == 0;
 	size_t first, last;
 
 	members(p, g, &first, &last);
 	for (size_t i = first; i < last; i++) {
-		str_addf(&part->nodes, "%s%s", part->nodes.len ? "," : "",
-			 p->names[i]);
+		str_addf(nodes, "%s%s", nodes->len ? "," : "", p->names[i]);
 		for (size_t k = i + !inside;
 		     (!p->begun[g] || p->group == 1) && k < last; k++) {
-			add_pair(part, p->names[i], p->names[k]);
+			add_pair(pairs, p->names[i], p->names[k]);
 		}
 	}
 	p->begun[g] = true;
 }
 
-static void add_part(struct jobs_plan *p, int a, int b)
+/** False without memory. */
+static bool add_part(struct jobs_plan *p, int a, int b)
 {
-	struct jobs_part *part = &p->parts[p->n];
+	struct str nodes = STR_INIT, pairs = STR_INIT;
 	size_t i, k, last_a, last_b, first_b;
 
 	members(p, a, &i, &last_a);
 	members(p, b, &first_b, &last_b);
 	for (; i < last_a; i++) {
 		for (k = first_b; k < last_b; k++) {
-			add_pair(part, p->names[i], p->names[k]);
+			add_pair(&pairs, p->names[i], p->names[k]);
 		}
 	}
-	add_group(p, a, part);
-	add_group(p, b, part);
+	add_group(p, a, &nodes, &pairs);
+	add_group(p, b, &nodes, &pairs);
 	if (strcmp(p->kind, "rail") == 0) {
-		str_reset(&part->pairs);
-		str_add(&part->pairs, p->kind);
+		str_reset(&pairs);
+		str_add(&pairs, p->kind);
 	}
-	p->n++;
+	p->parts[p->n++] = (struct job){ .nodes = nodes.data,
+					 .pairs = pairs.data };
+	return !nodes.failed && !pairs.failed;
 }
 
 int jobs_plan_make(const char *const nodes[], size_t n, const char *kind,
@@ -129,16 +132,12 @@ int jobs_plan_make(const char *const nodes[], size_t n, const char *kind,
 		const int a = k % p->n_groups;
 		const int b = sched_partner(p->n_groups, k / p->n_groups, a);
 
-		if (b > a) {
-			add_part(p, a, b);
-		}
+		failed = (b > a && !add_part(p, a, b)) || failed;
 	}
-	failed = !p->begun || !p->parts;
+	failed = failed || !p->begun || !p->parts;
 	for (size_t i = 0; i < p->n; i++) {
 		p->parts[i].lane = p->n > max_jobs ? (int)(i % max_jobs) + 1 :
 						     0;
-		failed = failed || p->parts[i].nodes.failed ||
-			 p->parts[i].pairs.failed;
 	}
 	free(p->begun);
 	p->begun = NULL;
@@ -152,8 +151,8 @@ int jobs_plan_make(const char *const nodes[], size_t n, const char *kind,
 void jobs_plan_release(struct jobs_plan *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
-		str_release(&p->parts[i].nodes);
-		str_release(&p->parts[i].pairs);
+		free((char *)p->parts[i].nodes);
+		free((char *)p->parts[i].pairs);
 	}
 	free(p->parts);
 	*p = (struct jobs_plan){ 0 };
@@ -222,14 +221,14 @@ static int jobs_describe(const struct session *s, const struct probe_start *t,
 	struct spec spec = s->spec;
 	struct launch_request r = t->r;
 	struct str out = STR_INIT;
-	const struct jobs_part *first = &a->plan.parts[0];
+	const struct job *first = &a->plan.parts[0];
 	int rc;
 
-	STR_COPY(spec.nodelist, str_text(&first->nodes));
+	STR_COPY(spec.nodelist, first->nodes);
 	spec.exclude[0] = '\0';
 	spec.nodes = 0;
 	r.spec = &spec;
-	r.nodelist = str_text(&first->nodes);
+	r.nodelist = first->nodes;
 	r.dir = "DIR/" JOBS_PARTS "/0001-1";
 	r.job_name = first->lane ? "gpucheck-ID-1" : "gpucheck-ID";
 	r.singleton = first->lane > 0;
@@ -240,7 +239,7 @@ static int jobs_describe(const struct session *s, const struct probe_start *t,
 	str_addch(&out, '\n');
 	for (size_t i = 0; i < a->plan.n; i++) {
 		str_addf(&out, "# job %zu: %s\n", i + 1,
-			 str_text(&a->plan.parts[i].nodes));
+			 a->plan.parts[i].nodes);
 	}
 	fputs(rc < 0 ? "" : str_text(&out), stdout);
 	str_release(&out);
@@ -400,10 +399,7 @@ static json_t *jobs_json(const struct session *s, const struct probe_start *t,
 	}
 	for (size_t i = 0; i < a->plan.n; i++) {
 		json_array_append_new(parts, schema_json(job_fields,
-			&(struct job){
-				.nodes = str_text(&a->plan.parts[i].nodes),
-				.pairs = str_text(&a->plan.parts[i].pairs),
-				.lane = a->plan.parts[i].lane }));
+						 &a->plan.parts[i]));
 	}
 	json = run_part_json("jobs", &(struct run_file){ .jobs = {
 		.id = id, .kind = a->kind,

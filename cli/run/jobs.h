@@ -29,14 +29,34 @@
  *  and what is read from run.json. */
 #define JOBS_MAX       10000
 
-struct jobs_part {
-	struct str nodes;	/* with commas between */
-	struct str pairs;	/* for --pairs */
+enum job_state {
+	JOB_NONE,		/* no process has begun to submit it */
+	JOB_WAITS,
+	JOB_RUNS,
+	JOB_DONE,		/* ended in order */
+	JOB_LOST,		/* over without that, or jobs_merge() found that
+				 * tests are missing */
+};
+
+/** A job, as it is planned or as it stands. */
+struct job {
+	const char *nodes;	/* with commas between; borrowed from run.json,
+				 * or of a plan */
+	const char *pairs;	/* for --pairs; the same */
 	int lane;		/* from 1; 0: it waits for no other job */
+	int tries;		/* directories that it has */
+	enum job_state state;	/* of the last */
+	bool settled;		/* DONE or LOST, and read */
+	bool unsure;		/* waits, or is only about to be submitted */
+	bool in_line;		/* waits for its lane alone */
+	bool partial;		/* it leaves out nodes that were down */
+	char id[SLURM_JOB_SIZE];	/* as Slurm lists it; "": it does not */
+	char ended[SLURM_STATE_SIZE];	/* in this state; "": not known */
+	char why[256];		/* it has no result; "": not known */
 };
 
 struct jobs_plan {
-	struct jobs_part *parts;	/* in the order of submission */
+	struct job *parts;	/* in the order of submission */
 	size_t n;
 	int group, rounds;
 	/* while it is made; borrowed */
@@ -72,29 +92,6 @@ void jobs_plan_release(struct jobs_plan *p);	/* safe on a zeroed one */
 #define JOBS_PARTS "parts"
 #define JOBS_TRIES_MAX 99	/* per part */
 #define JOBS_NAMED 8		/* nodes of a list for people */
-
-enum job_state {
-	JOB_NONE,		/* no process has begun to submit it */
-	JOB_WAITS,
-	JOB_RUNS,
-	JOB_DONE,		/* ended in order */
-	JOB_LOST,		/* over without that, or jobs_merge() found that
-				 * tests are missing */
-};
-
-struct job {
-	const char *nodes, *pairs;	/* of run.json, borrowed */
-	int lane;
-	int tries;		/* directories that it has */
-	enum job_state state;	/* of the last */
-	bool settled;		/* DONE or LOST, and read */
-	bool unsure;		/* waits, or is only about to be submitted */
-	bool in_line;		/* waits for its lane alone */
-	bool partial;		/* it leaves out nodes that were down */
-	char id[SLURM_JOB_SIZE];	/* as Slurm lists it; "": it does not */
-	char ended[SLURM_STATE_SIZE];	/* in this state; "": not known */
-	char why[256];		/* it has no result; "": not known */
-};
 
 extern const struct field job_fields[];
 

@@ -40,11 +40,10 @@ static void count_pairs(const struct jobs_plan *p, size_t n,
 {
 	memset(met, 0, sizeof(int[MAX_NODES][MAX_NODES]));
 	for (size_t i = 0; i < p->n; i++) {
-		const struct jobs_part *part = &p->parts[i];
+		const struct job *part = &p->parts[i];
 		struct pairs pairs;
 
-		assert_int_equal(pairs_parse(str_text(&part->pairs), &pairs,
-					     NULL), 0);
+		assert_int_equal(pairs_parse(part->pairs, &pairs, NULL), 0);
 		for (size_t k = 0; k < pairs.n; k++) {
 			const struct pair_end *x = pairs.list[k];
 			size_t a = index_of(x[0].node);
@@ -52,10 +51,8 @@ static void count_pairs(const struct jobs_plan *p, size_t n,
 
 			assert_true(a < n && b < n);
 			assert_int_equal(x[0].index, PAIR_ALL);
-			assert_true(hostlist_has(str_text(&part->nodes),
-						 x[0].node));
-			assert_true(hostlist_has(str_text(&part->nodes),
-						 x[1].node));
+			assert_true(hostlist_has(part->nodes, x[0].node));
+			assert_true(hostlist_has(part->nodes, x[1].node));
 			met[a][b]++;
 			met[b][a] += a != b;
 		}
@@ -146,7 +143,7 @@ static void lanes_do_not_wait_for_each_other(void **state)
 
 		for (size_t k = i; k < i + 4; k++) {
 			str_addf(&all, "%s%s", all.len ? "," : "",
-				 str_text(&p.parts[k].nodes));
+				 p.parts[k].nodes);
 			assert_int_equal(p.parts[k].lane, (int)(k - i) + 1);
 		}
 		names = hostlist_expand(str_text(&all), &n, NULL);
@@ -172,7 +169,7 @@ static void rails_are_named_as_such(void **state)
 	assert_int_equal(jobs_plan_make(x.nodes, 6, "rail", 4, 1000, &p, NULL),
 			 0);
 	assert_int_equal(p.n, 15);
-	assert_string_equal(str_text(&p.parts[14].pairs), "rail");
+	assert_string_equal(p.parts[14].pairs, "rail");
 	jobs_plan_release(&p);
 }
 
