@@ -165,31 +165,6 @@ static bool is_gpu_of(const struct gone *g, int node)
 	return g->part.kind == PART_GPU && g->part.node == node;
 }
 
-/** Eight GPUs gone on one node of eight: the node is, as the first of them. */
-static void merge_node(struct gone_list *g, int node, int gpus)
-{
-	size_t gone = 0, kept = 0, seen = 0;
-
-	for (size_t i = 0; i < g->n; i++) {
-		gone += is_gpu_of(&g->list[i], node);
-	}
-	if (gpus < 2 || gone != (size_t)gpus) {
-		return;
-	}
-	for (size_t i = 0; i < g->n; i++) {
-		struct gone x = g->list[i];
-
-		if (is_gpu_of(&x, node)) {
-			x.part = part_at(PART_NODE, node, -1);
-			seen++;
-		}
-		if (x.part.node != node || seen == 1) {
-			g->list[kept++] = x;
-		}
-	}
-	g->n = kept;
-}
-
 int gone_find(const struct run *run, struct gone_list *out)
 {
 	*out = (struct gone_list){ 0 };
@@ -198,8 +173,30 @@ int gone_find(const struct run *run, struct gone_list *out)
 		gone_release(out);
 		return -1;
 	}
-	for (int i = 0; i < run->n_nodes; i++) {
-		merge_node(out, i, run->nodes[i].gpus);
+	/* eight GPUs gone on one node of eight: the node is, as the first of
+	 * them */
+	for (int node = 0; node < run->n_nodes; node++) {
+		size_t gpus = (size_t)run->nodes[node].gpus;
+		size_t gone = 0, kept = 0, seen = 0;
+
+		for (size_t i = 0; i < out->n; i++) {
+			gone += is_gpu_of(&out->list[i], node);
+		}
+		if (gpus < 2 || gone != gpus) {
+			continue;
+		}
+		for (size_t i = 0; i < out->n; i++) {
+			struct gone x = out->list[i];
+
+			if (is_gpu_of(&x, node)) {
+				x.part = part_at(PART_NODE, node, -1);
+				seen++;
+			}
+			if (x.part.node != node || seen == 1) {
+				out->list[kept++] = x;
+			}
+		}
+		out->n = kept;
 	}
 	return 0;
 }
