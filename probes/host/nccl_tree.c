@@ -414,21 +414,6 @@ struct tree_hca {
 	int node;
 };
 
-/** NCCL takes all functions of a NIC for its first one, and those of SR-IOV,
- *  which have numbers of their own, too. */
-static void first_function(struct tree_hca *h, bool with_virtual)
-{
-	size_t len = strlen(h->bus);
-
-	if (len < strlen("00:00.0")) {
-		return;
-	}
-	h->bus[len - 1] = '0';
-	if (with_virtual) {
-		h->bus[len - 3] = h->bus[len - 4] = '0';
-	}
-}
-
 static const struct order_key by_order[] = {
 	ORDER_UP(struct tree_hca, order),
 	ORDER_AS(struct tree_hca, name, ORDER_NAME),
@@ -474,8 +459,17 @@ static size_t read_hcas(const char *root, const json_t *facts,
 		if (function != NULL &&
 		    (direct == NULL || strcmp(direct, "0") != 0)) {
 			STR_COPY(h->bus, function + 1);
-		} else if (strcmp(layer, "Unspecified") != 0) {
-			first_function(h, vfs == NULL || strcmp(vfs, "0") != 0);
+		} else if (strcmp(layer, "Unspecified") != 0 &&
+			   strlen(h->bus) >= strlen("00:00.0")) {
+			/* NCCL takes all functions of a NIC for its first one,
+			 * and those of SR-IOV, which have numbers of their
+			 * own, too */
+			char *end = h->bus + strlen(h->bus);
+
+			end[-1] = '0';
+			if (vfs == NULL || strcmp(vfs, "0") != 0) {
+				end[-3] = end[-4] = '0';
+			}
 		}
 		kept++;
 	}
