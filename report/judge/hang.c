@@ -452,6 +452,15 @@ static size_t name_idle(struct hang *h)
 	return n;
 }
 
+/** Return true if the rank computes, on no GPU. */
+static bool is_busy(const struct hang_row *r)
+{
+	return (r->cpu >= SPIN_CPU ||
+		(strcmp(r->state, "R") == 0 && r->cpu >= IDLE_CPU &&
+		 r->switches <= POLL_SWITCHES)) &&
+	       r->gpu == RECORD_NONE && r->comm[0] == '\0';
+}
+
 /** If few ranks spin, as with Gloo or MPI, or while communicators are set up:
  *  names the few ranks that sleep for a reason of their own or leave data
  *  unread, while most wait for a thread or a socket; or the only one that
@@ -470,11 +479,7 @@ static size_t name_sleeper(struct hang *h)
 				 is_spinning(r));
 			asleep += is_asleep(r);
 			deaf += is_idle(r) && r->unread_B > 0;
-			busy += (r->cpu >= SPIN_CPU ||
-				 (strcmp(r->state, "R") == 0 &&
-				  r->cpu >= IDLE_CPU &&
-				  r->switches <= POLL_SWITCHES)) &&
-				r->gpu == RECORD_NONE && r->comm[0] == '\0';
+			busy += is_busy(r);
 		}
 	}
 	deaf = asleep == 0 && busy == 0 && wait == all && deaf == 1;
@@ -491,7 +496,7 @@ static size_t name_sleeper(struct hang *h)
 
 		if (s->process != i ||
 		    !(deaf ? s->row->unread_B > 0 :
-		      busy ? !is_in_wait(s->row) : is_asleep(s->row))) {
+		      busy ? is_busy(s->row) : is_asleep(s->row))) {
 			continue;
 		}
 		snprintf(says, sizeof(says), "%s%s, while the others wait for "
