@@ -324,7 +324,8 @@ static void hash_facts(struct run *run)
 		const struct fact_row *f = &run->facts[run->n_hashed];
 		uint32_t *slot = fact_slot(run, f->node, f->scope, f->fact);
 
-		*slot = *slot ? *slot : (uint32_t)run->n_hashed + 1;
+		/* a resumed run adds what its nodes say now */
+		*slot = (uint32_t)run->n_hashed + 1;
 	}
 }
 
@@ -384,7 +385,9 @@ const struct fact_row *run_find_fact(const struct run *run, const char *node,
 
 		return at > 0 ? &run->facts[at - 1] : NULL;
 	}
-	run_foreach_fact(run, f) {
+	for (size_t i = run->n_facts; i > 0; i--) {
+		const struct fact_row *f = &run->facts[i - 1];
+
 		if (strcmp(f->fact, name) == 0 &&
 		    (!scope || strcmp(f->scope, scope) == 0) &&
 		    (!node || strcmp(f->node, node) == 0)) {

@@ -251,7 +251,7 @@ int run_add_name(struct run *run, const char *name);
 /** The first @event on @node; NULL: there is none. */
 const struct event_row *run_find_event(const struct run *run,
 				       const char *event, const char *node);
-/** The first fact @name of @node about @scope, NULL: of any; or NULL. */
+/** The last fact @name of @node about @scope, NULL: of any; or NULL. */
 const struct fact_row *run_find_fact(const struct run *run, const char *node,
 				     const char *scope, const char *name);
 /** The value of the fact @name of the part that @of is about; "" without. */
