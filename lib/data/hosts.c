@@ -227,16 +227,10 @@ static void add_numbers(struct str *out, const char *names, size_t size,
 	}
 }
 
-void hostlist_add(struct str *out, const char *unsorted, size_t size, size_t n)
+/** Append the @n @names of @size bytes, in this order. */
+static void add_families(struct str *out, const char *names, size_t size,
+			 size_t n)
 {
-	char *names = malloc(n * size + 1);
-
-	out->failed = out->failed || !names;
-	if (!names) {
-		return;
-	}
-	memcpy(names, unsorted, n * size);
-	qsort(names, n, size, str_order);
 	for (size_t i = 0, k; i < n; i = k) {
 		const char *first = names + i * size;
 		const size_t at = number_at(first), len = strlen(first);
@@ -264,7 +258,19 @@ void hostlist_add(struct str *out, const char *unsorted, size_t size, size_t n)
 		add_numbers(out, first, size, k - i);
 		str_addch(out, ']');
 	}
-	free(names);
+}
+
+void hostlist_add(struct str *out, const char *unsorted, size_t size, size_t n)
+{
+	char *names = malloc(n * size + 1);
+
+	out->failed = out->failed || !names;
+	if (names) {
+		memcpy(names, unsorted, n * size);
+		qsort(names, n, size, str_order);
+		add_families(out, names, size, n);
+		free(names);
+	}
 }
 
 void hostlist_shorten(struct str *out, const char *list)
@@ -282,7 +288,7 @@ void hostlist_shorten(struct str *out, const char *list)
 		snprintf(all + i * size, size, "%s", names[i]);
 	}
 	if (all) {
-		hostlist_add(out, all, size, n);
+		add_families(out, all, size, n);
 	} else {
 		str_add(out, list);
 	}

@@ -41,8 +41,9 @@ bool hostlist_has(const char *list, const char *name);
  * other.
  */
 void hostlist_add(struct str *out, const char *unsorted, size_t size, size_t n);
-/** Append @list in that form, because the kernel limits a word or variable to
- *  128 KiB; unchanged if it is not a host list. */
+/** Append @list in that form but in its own order, which may be that of ranks,
+ *  because the kernel limits a word or variable to 128 KiB; unchanged if it is
+ *  not a host list. */
 void hostlist_shorten(struct str *out, const char *list);
 
 /* ---- pinglist ------------------------------------------------------------ */

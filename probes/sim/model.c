@@ -17,34 +17,32 @@
 #include "probes/transport/order.h"
 #include "probes/transport/xport.h"
 
-/* ---- model nodes --------------------------------------------------------- */
-
-#define NAME_SIZE sizeof(((struct cluster_node *)0)->name)
-
 /* ---- as JSON ---------------------------------------------------------- */
 
-/** @names, of @n nodes, go into their entry; none: there is no such entry. */
-static int add_names(json_t *entry, const char *names, size_t n)
+/** @names, of nodes in this order, go into their entry, and are empty then;
+ *  none: there is no such entry. */
+static int add_names(json_t *entry, struct str *names)
 {
 	struct str list = STR_INIT;
-	int rc = 0;
+	int rc = names->failed ? -1 : 0;
 
-	if (n > 0) {
-		hostlist_add(&list, names, NAME_SIZE, n);
-		rc = json_object_set_new(entry, "names",
-					 json_text(str_text(&list)));
+	if (names->len > 0) {
+		hostlist_shorten(&list, str_text(names));
+		rc |= json_object_set_new(entry, "names",
+					  json_text(str_text(&list)));
 		rc |= list.failed ? -1 : 0;
 	}
 	str_release(&list);
+	str_reset(names);
 	return rc;
 }
 
 json_t *model_nodes_json(const json_t *nodes)
 {
 	json_t *list = json_array(), *entry = NULL, *node;
-	char *names = calloc(json_array_size(nodes) + 1, NAME_SIZE);
-	int rc = list && names ? 0 : -1;
-	size_t i, n = 0;	/* nodes of @entry that have a name */
+	struct str names = STR_INIT;	/* of nodes of @entry that have one */
+	int rc = list ? 0 : -1;
+	size_t i;
 
 	json_array_foreach(nodes, i, node) {
 		const char *name = run_entry_of(node).name;
@@ -56,20 +54,20 @@ json_t *model_nodes_json(const json_t *nodes)
 		if (named) {
 			json_object_del(what, "name");
 		}
-		if (named && n > 0 && json_equal(what, entry)) {
+		if (named && names.len > 0 && json_equal(what, entry)) {
 			json_decref(what);
 		} else {
-			rc |= add_names(entry, names, n);
+			rc |= add_names(entry, &names);
 			rc |= json_array_append_new(list, what);
 			entry = what;
-			n = 0;
 		}
-		if (rc == 0 && named) {
-			str_copy(names + n++ * NAME_SIZE, NAME_SIZE, name);
+		if (named) {
+			str_addf(&names, "%s%s", names.len > 0 ? "," : "",
+				 name);
 		}
 	}
-	rc = rc < 0 ? rc : add_names(entry, names, n);
-	free(names);
+	rc |= add_names(entry, &names);
+	str_release(&names);
 	if (rc < 0) {
 		json_decref(list);
 		return NULL;

@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "lib/data/allocation.h"
+#include "lib/data/rundir.h"
 #include "sbatch/slurm.h"
 #include "sbatch/srun_step.h"
 
@@ -117,7 +119,7 @@ static void allocations_travel_as_text(void **state)
 	assert_int_equal(allocation_gpus(&a, "m"), 8);
 	assert_int_equal(allocation_gpus(&a, "k.site"), 0);
 	assert_int_equal(allocation_gpus(&a, "k"), -1);
-	expect_text(&a, "m,n[1,2]=8 k.site=0");
+	expect_text(&a, "n[1,2],m=8 k.site=0");
 	allocation_release(&a);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		struct err e = { 0 };
@@ -325,6 +327,31 @@ static void nodes_left_out_are_in_no_component(void **state)
 	spec.exclude[0] = '\0';
 }
 
+/** A node that could not start is left out, and has the last rank: names are in
+ *  the order of ranks. */
+static void lost_nodes_have_the_last_ranks(void **state)
+{
+	char dir[] = "/tmp/gpucheck-step-XXXXXX", path[64];
+	struct srun_step s;
+	FILE *f;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/" RUN_ABSENT, dir);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs("{\"node\":\"n2\",\"detail\":\"no such file\"}\n", f);
+	fclose(f);
+	request.dir = dir;
+	compose(&s, 220508, EVEN, NULL);
+	request.dir = "/runs/a";
+	expect_line(&s, "'GPUCHECK_NODELIST=n[1,3,2]' ");
+	expect_line(&s, " '--nodelist=n[1,3]' ");
+	srun_step_release(&s);
+	unlink(path);
+	rmdir(dir);
+}
+
 static void environment_is_cleaned(void **state)
 {
 	static char *const inherited[] = {
@@ -386,6 +413,7 @@ int main(void)
 		cmocka_unit_test(nodes_of_other_size_are_components),
 		cmocka_unit_test(all_groups_of_a_job_take_part),
 		cmocka_unit_test(nodes_left_out_are_in_no_component),
+		cmocka_unit_test(lost_nodes_have_the_last_ranks),
 		cmocka_unit_test(environment_is_cleaned),
 		cmocka_unit_test(words_for_srun_reach_it),
 	};
