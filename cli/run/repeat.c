@@ -50,15 +50,6 @@ static const struct field fields[] = {
 	{ 0 }
 };
 
-/** Return true if @name can be the name of a job and of files. */
-static bool is_name(const char *name)
-{
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLM"
-				      "NOPQRSTUVWXYZ0123456789-_";
-
-	return name[0] && name[0] != '-' && !name[strspn(name, allowed)];
-}
-
 static bool are_words(const json_t *list)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
@@ -71,6 +62,8 @@ static bool are_words(const json_t *list)
 
 int repeat_parse(const char *text, size_t len, struct repeat *r, struct err *e)
 {
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLM"
+				      "NOPQRSTUVWXYZ0123456789-_";
 	json_t *json = json_parse(text, len, e);
 	int rc = json ? 0 : -1;
 
@@ -79,7 +72,9 @@ int repeat_parse(const char *text, size_t len, struct repeat *r, struct err *e)
 		rc = schema_read(fields, r, json, e);
 	}
 	r->json = json;
-	if (rc == 0 && !is_name(r->name)) {
+	/* of a job and of files */
+	if (rc == 0 && (!r->name[0] || r->name[0] == '-' ||
+			r->name[strspn(r->name, allowed)])) {
 		rc = err_set(e, 0, "'%s' is not a name", r->name);
 	} else if (rc == 0 && (!are_words(r->env) || !are_words(r->words) ||
 			       !are_words(r->slurm) ||

@@ -212,12 +212,6 @@ struct self_gpus {
 
 /* ---- GPUs of the node ---------------------------------------------------- */
 
-static bool is_lost(int code)
-{
-	return code == NVML_ERROR_GPU_IS_LOST || code == NVML_ERROR_UNKNOWN ||
-	       code == NVML_ERROR_RESET_WANTED;
-}
-
 /** List the GPUs, but those that a cgroup hides. */
 static int list_by_nvml(struct self_gpus *s)
 {
@@ -241,7 +235,11 @@ static int list_by_nvml(struct self_gpus *s)
 				g->code = s->nvml->nvmlDeviceGetTemperature(
 					g->dev, NVML_TEMPERATURE_GPU, &celsius);
 			}
-			g->code = is_lost(g->code) ? g->code : NVML_SUCCESS;
+			if (g->code != NVML_ERROR_GPU_IS_LOST &&
+			    g->code != NVML_ERROR_UNKNOWN &&
+			    g->code != NVML_ERROR_RESET_WANTED) {
+				g->code = NVML_SUCCESS;
+			}
 			s->n++;
 		} else {
 			g->dev = NULL;
