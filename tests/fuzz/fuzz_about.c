@@ -24,7 +24,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *text = (const char *)data, *line = text;
 	const char *end = text + size;
 	struct works w = { 0 };
-	struct works_verdict v;
 	struct unknown u = { 0 };
 
 	while (line < end) {
@@ -47,10 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		unknown_line(&u, line, len);
 		line = next ? next + 1 : end;
 	}
-	works_judge(&w, &v);
+	works_judge(&w);
 	unknown_sort(&u);
-	str_release(&v.behind);
-	str_release(&v.silent);
 	works_release(&w);
 	return 0;
 }
