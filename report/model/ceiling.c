@@ -350,7 +350,7 @@ void machine_of_run(const struct run *run, struct machine *m)
 		expected_machine(&run->expected, machine);
 	const json_t *nodes = run_file(run->json).nodes;
 	const struct fact_row *from, *to = run->facts;
-	const struct fact_row *end = run->facts + run->n_facts;
+	const struct fact_row *end = to ? to + run->n_facts : NULL;
 	double GB_s;
 	int n;
 
