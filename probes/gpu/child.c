@@ -346,8 +346,9 @@ struct tester {
 
 /* ---- one GPU, in its process --------------------------------------------- */
 
-/** Does not return.  @watcher is the process that started it, as it did the
- *  testers @t[0] to @t[@gpu]. */
+/** Test GPU @gpu until @watcher, the process that started this one, closes the
+ *  other end of @fd.  @t has the testers of this GPU and of those before it.
+ *  Does not return. */
 static void become_tester(const struct node_args *args, const struct gpu_id *id,
 			  const struct tester *t, int gpu, int fd,
 			  pid_t watcher)

@@ -127,8 +127,6 @@ static const char *const counters[] = {
 	"effective_errors", NULL
 };
 
-/* The fact of @facts that has the scope and name of @like; its words are ""
- * where there is none. */
 /* @fact, one of what @after is about, has grown, by the word of @source. */
 static void add_growth(const struct fact *after, const char *fact,
 		       const char *source, int64_t growth, json_t *out)

@@ -199,7 +199,7 @@ static inline bool node_task_idle(const struct node_task *t)
 
 /* ---- agent --------------------------------------------------------------- */
 
-/* So long, and so many, connections wait in agent.early. */
+/* How long a connection waits in agent.early, and how many may. */
 #define EARLY_NS  (5 * NS_PER_S)
 #define EARLY_MAX 256
 
