@@ -241,11 +241,11 @@ lost()
 }
 
 @test "a node loses TCP packets above 1,200 bytes" {
-	lost black_hole 'nothing came back|reported in time|failed on node gcn3'
+	lost black_hole 'no message arrived|reported in time|failed on node gcn3'
 }
 
 @test "a firewall is between a node and the coordinator" {
-	lost firewall 'nothing came back within 30 s'
+	lost firewall 'no message arrived within 30 s'
 }
 
 @test "the prolog fails on a node" {
