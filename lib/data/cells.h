@@ -208,7 +208,7 @@ struct slow_limit {
 	bool bound_by_latency;	/* the median transfer takes less than
 				 * CELLS_START_TIMES of the shortest latency:
 				 * none is slow */
-	bool of_fast;		/* of a fast minority: report/judge/levels.h */
+	bool of_fast;		/* of the fast cells: report/judge/levels.c */
 };
 
 /** The bandwidth of @c scaled to the usual line rate of @l, for comparisons. */

@@ -502,7 +502,7 @@ void level_findings(const struct run *run, struct verdict *v)
 
 /* ---- levels -------------------------------------------------------------- */
 
-/** Minimum size of the fast minority, in percent of the cells of a class. */
+/** Minimum size of the fast ones, in percent of the cells of a class. */
 #define FAST_PERCENT 10
 /** The fastest slow ones reach no more than this share of the slowest fast
  *  ones, both without the last percent of stray cells. */
@@ -529,11 +529,11 @@ static double stray(double *v, size_t n, unsigned percent)
 }
 
 /**
- * The level of a fast minority of @path, if there is one: limit NAN if not.
- * @bw: room for all cells.
+ * The level of the fast cells of @path, if all the others are much slower and
+ * their limit does not show it: limit NAN if not.  @bw: room for all cells.
  */
-static struct slow_limit find_minority(const struct run *run,
-				       enum path_class path, double *bw)
+static struct slow_limit find_fast(const struct run *run, enum path_class path,
+				   double *bw)
 {
 	struct slow_limit l = {
 		.limit_GB_s = NAN, .line_GB_s = run->slow[path].line_GB_s,
@@ -558,11 +558,14 @@ static struct slow_limit find_minority(const struct run *run,
 		}
 	}
 	l.peers = n - slow;
-	if (2 * slow < n || l.peers < CELLS_SLOW_PEERS ||
+	if (slow == 0 || l.peers < CELLS_SLOW_PEERS ||
 	    l.peers * 100 < n * FAST_PERCENT) {
 		return l;
 	}
 	fastest = stray(bw, slow, 100 - STRAY_PERCENT);
+	if (2 * slow < n && fastest < run->slow[path].limit_GB_s) {
+		return l;
+	}
 	slowest = stray(bw + slow, l.peers, STRAY_PERCENT);
 	if (fastest > GAP_RATIO * slowest) {
 		return l;
@@ -612,9 +615,9 @@ static int is_explained(const struct run *run, const struct slow_limit *limits,
 	return rc;
 }
 
-/** Both classes by their fast minorities, then one of them alone. */
-static int try_minorities(struct run *run, const struct slow_limit *fast,
-			  uint8_t *marks)
+/** Both classes by their fast cells, then one of them alone. */
+static int try_fast(struct run *run, const struct slow_limit *fast,
+		    uint8_t *marks)
 {
 	static const unsigned tries[] = { 3, 1, 2 };	/* masks of classes */
 
@@ -740,7 +743,7 @@ int levels_mark_slow(struct run *run)
 			run->slow[path].bound_by_latency ||
 			(groups && path == PATH_INTER) ?
 				run->slow[path] :
-				find_minority(run, (enum path_class)path, bw);
+				find_fast(run, (enum path_class)path, bw);
 		any |= fast[path].of_fast;
 	}
 	free(bw);
@@ -748,7 +751,7 @@ int levels_mark_slow(struct run *run)
 		return 0;
 	}
 	marks = calloc(run_n_cells(run) + 1, 1);
-	rc = marks ? try_minorities(run, fast, marks) : -1;
+	rc = marks ? try_fast(run, fast, marks) : -1;
 	free(marks);
 	return rc;
 }

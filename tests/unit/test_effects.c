@@ -987,6 +987,31 @@ static void a_slow_part_where_rails_do_not_meet(void **state)
 	run_release(&r);
 }
 
+/** One rail of four has 44 % of the tests between nodes.  The MAD of all of them
+ *  is that of two levels, and is not taken for noise. */
+static void a_slow_rail_of_four(void **state)
+{
+	static const struct fake_fault rail = { .kind = PART_RAIL, .a = 2 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 8, 4, 4);
+	for (size_t at = 0; at < run_n_cells(&r); at++) {
+		r.cells[at].expected_GB_s = NAN;
+		r.cells[at].bw_GB_s *= (float)(0.93 + 0.14 *
+					       hash_unit(5, at, 0, 0));
+	}
+	fake_slow(&r, &rail, 0.65);
+	assert_int_equal(levels_mark_slow(&r), 0);
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(v.n, 1);
+	assert_int_equal(v.findings[0].part.kind, PART_RAIL);
+	assert_int_equal(v.findings[0].part.index, rail.a);
+	verdict_release(&v);
+	run_release(&r);
+}
+
 /** A port that is below what its line carries in most tests is so, and needs no
  *  second look; one that is so in a few is a little slow. */
 static void ports_below_their_line(void **state)
@@ -1137,6 +1162,7 @@ int main(void)
 		cmocka_unit_test(ports_of_one_rate),
 		cmocka_unit_test(two_slow_ports_of_few),
 		cmocka_unit_test(a_slow_part_where_rails_do_not_meet),
+		cmocka_unit_test(a_slow_rail_of_four),
 		cmocka_unit_test(ports_below_their_line),
 		cmocka_unit_test(what_two_partners_show),
 		cmocka_unit_test(half_of_one_of_three_nodes),
