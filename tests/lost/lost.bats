@@ -344,7 +344,8 @@ over()
 		[ "$name" = p2p ] || command=(all -G 2 --transport=tcp --quick)
 		run_to 0 "${command[@]}" -N 4 --no-wait -o "$PWD/$name"
 		await 30 over "$name"
-		grep -q 'Slurm has gcn3 as drain.*Prolog' <(xargs <words)
+		grep -q 'Slurm has gcn3 as drain.*Prolog' <(tr -s ' \n' ' ' <words) ||
+			{ cat words; false; }
 		grep -q '^ *"gpucheck .*-N 3 -x gcn3"$' words || { cat words; false; }
 		run_to 3 attach "$name"
 		grep -q 'Slurm has gcn3 as drain.*: Prolog error$' err
@@ -364,7 +365,7 @@ over()
 			>words 2>&1' - "${small[@]}" 3>&- || { cat err words; false; }
 	[ "$(cat code)" = 3 ]
 	grep -q 'Slurm has gcn3 as drain.*: Prolog error$' err
-	grep -q '^PASS.* on 3 nodes' words
+	grep -q '^PASS.* on 3 nodes' words || { cat words; false; }
 }
 
 @test "the prolog fails at --resume" {
@@ -379,7 +380,8 @@ over()
 	run_to 1 p2p --resume one
 	grep -q 'job .* is submitted without gcn3' err
 	[ "$(faults one)" = gcn3 ]
-	grep -q 'Node gcn3 did not start when the run was resumed: ' <(xargs <out)
+	grep -q 'Node gcn3 did not start when the run was resumed: ' \
+		<(tr -s ' \n' ' ' <out) || { cat out; false; }
 	[ "$(jq '.cells.pass + .cells.slow >= 30 and .cells.not_run == 0' \
 		one/verdict.json)" = true ]
 	printed_works
