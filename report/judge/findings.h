@@ -346,10 +346,10 @@ int leaves_infer(struct run *run);
  * Marks the cells that are slow compared with the median of their path class
  * (cells_mark_slow()), unless most cells of the class are slow: one slow node
  * of three touches two thirds of all cells between nodes, so the median is that
- * of slow cells; if nearly half are slow, the MAD is that of two levels, and the
- * limit is below both.  Therefore, if all other cells are much slower than the
- * fast ones, with nothing in between, the fast ones are taken for healthy if a
- * few parts explain all slow cells, without exception.  Otherwise the
+ * of slow cells; if nearly half are slow, the MAD is that of two levels, and
+ * the limit is below both.  Therefore, if all other cells are much slower than
+ * the fast ones, with nothing in between, the fast ones are taken for healthy
+ * if a few parts explain all slow cells, without exception.  Otherwise the
  * difference is by design (an NVLink bridge between some GPUs).  Cells that are
  * below their line rate by no more than noise pass, unless most tests of their
  * sender or receiver are below it.  Sets class of the cells and @run->slow.

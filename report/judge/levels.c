@@ -502,8 +502,8 @@ void level_findings(const struct run *run, struct verdict *v)
 
 /* ---- levels -------------------------------------------------------------- */
 
-/** Minimum size of the fast ones, in percent of the cells of a class. */
-#define FAST_PERCENT 10
+/** Minimum size of each level, in percent of the cells of a class. */
+#define LEVEL_PERCENT 10
 /** The fastest slow ones reach no more than this share of the slowest fast
  *  ones, both without the last percent of stray cells. */
 #define GAP_RATIO    0.9
@@ -538,7 +538,7 @@ static struct slow_limit find_fast(const struct run *run, enum path_class path,
 	struct slow_limit l = {
 		.limit_GB_s = NAN, .line_GB_s = run->slow[path].line_GB_s,
 	};
-	size_t n = 0, slow = 0;
+	size_t n = 0, slow = 0, smaller;
 	double top, slowest, fastest, other;
 
 	run_foreach_cell(run, at) {
@@ -558,8 +558,8 @@ static struct slow_limit find_fast(const struct run *run, enum path_class path,
 		}
 	}
 	l.peers = n - slow;
-	if (slow == 0 || l.peers < CELLS_SLOW_PEERS ||
-	    l.peers * 100 < n * FAST_PERCENT) {
+	smaller = slow < l.peers ? slow : l.peers;
+	if (smaller < CELLS_SLOW_PEERS || smaller * 100 < n * LEVEL_PERCENT) {
 		return l;
 	}
 	fastest = stray(bw, slow, 100 - STRAY_PERCENT);

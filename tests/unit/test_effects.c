@@ -987,7 +987,7 @@ static void a_slow_part_where_rails_do_not_meet(void **state)
 	run_release(&r);
 }
 
-/** One rail of four has 44 % of the tests between nodes.  The MAD of all of them
+/** One rail of four has 44 % of the tests between nodes.  The MAD of all tests
  *  is that of two levels, and is not taken for noise. */
 static void a_slow_rail_of_four(void **state)
 {
