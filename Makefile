@@ -87,7 +87,8 @@ folders := cli report sbatch probes lib
 objs = $(patsubst %.c,$(B)/%.o,$(shell find $(1) -name '*.c'))
 archives := $(patsubst %,$(B)/%.a,$(folders))
 
-.PHONY: all deps demo unit_programs units fuzzers gpu_programs install clean needs
+.PHONY: all deps demo unit_programs units fuzzers fuzz_syntax gpu_programs \
+	install clean needs
 all: gpucheck
 
 needs:
@@ -178,6 +179,10 @@ $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(archives)
 	$(Q)$(link) -fsanitize=fuzzer -o $@ $< \
 		$(archives) $(LIBS)
 fuzzers: $(fuzzers)
+# Do they compile?  Most changes to an interface meet one of them.
+fuzz_syntax:
+	$(Q)$(CC) $(filter-out -MMD -MP,$(all_cflags)) -Wno-missing-prototypes \
+		-fsyntax-only tests/fuzz/fuzz_*.c
 # Objects of tests are kept, so that only what changed is compiled again.
 .SECONDARY:
 
@@ -283,19 +288,18 @@ check-all: check
 	@$(MAKE) --no-print-directory DEV=1 units
 	@-.ci/deps chromium poppler-utils
 	@-$(MAKE) --no-print-directory deps-release
-	@tests/run ssh unit hang page packaging image
+	@# the cases are those of verdict; what waits comes first
+	@CASES=5000 tests/run lost packaging ssh image verdict hang page unit
 	@$(MAKE) --no-print-directory DEV=1 SAN=address,undefined CC=clang \
 		B=build-san units test_libraries test_programs
 	@CASES=all COMMANDS=all tests/run cli@san copies@san cluster@san jobs@san robust@san \
 		ssh@san ping@san drill@san security@san
-	@CASES=5000 tests/run verdict
 	@tests/run verdict@san
 	@CASES=all tests/run hostile rdma drill golden robust:place \
 		robust:limits robust:history jobs cli:simulated ping:flows \
 		cluster:recipes
 	@GRID=all tests/run grid
 	@IMAGE_S=40 tests/run cluster:boot
-	@tests/run lost
 	@JOBS=200 tests/run cluster:hooks
 	@$(MAKE) --no-print-directory chaos N=40 SEED=1
 	@FUZZ_S=15 tests/run build@fuzz fuzz@fuzz
