@@ -23,10 +23,16 @@
 #define ROUNDS	    4
 /** From TERM to KILL. */
 #define END_NS	    (2 * NS_PER_S)
+/** After a prolog has failed slurmd cancels the job, which --no-requeue keeps
+ *  out of the queue; time until that signal arrives.  What began before it would
+ *  be lost. */
+#define CANCEL_NS   (5 * NS_PER_S)
 /** Slurm's name of the step. */
 #define STEP_NAME   "gpucheck-muster"
 
 /* ---- what srun says ------------------------------------------------------ */
+
+#define JOB_PROLOG "job_prolog"
 
 /**
  * Lines about a node that cannot start a program: its name, or a list, is
@@ -36,7 +42,7 @@
 static const struct {
 	const char *before, *after, *has, *code;
 } words[] = {
-	{ " failed on node ", ": ", "rolog", "job_prolog" },
+	{ " failed on node ", ": ", "rolog", JOB_PROLOG },
 	{ " failed on node ", ": ", "redential", "job_credential" },
 	{ " failed on node ", ": ", "", "task_launch_failed" },
 	{ "slurmstepd-", ": error: execve(): ", "", "program_not_started" },
@@ -131,7 +137,7 @@ static bool call(struct muster *m)
 	str_release(&m->step.nodes);
 	m->step.nodes = (struct str)STR_INIT;
 	m->ended = false;
-	m->first_ns = m->own_ns = m->end_ns = 0;
+	m->first_ns = m->own_ns = m->end_ns = m->over_ns = 0;
 	srun_step_compose(&m->step, m->r, STEP_NAME, environ);
 	if (m->step.nodes.len > 0) {
 		names = hostlist_expand(str_text(&m->step.nodes), &n, NULL);
@@ -235,6 +241,18 @@ static bool settle(struct muster *m)
 	return lost > 0 && here + lost < m->n && ++m->round < ROUNDS;
 }
 
+/** Return true if Slurm may be about to cancel the job. */
+static bool expects_cancel(const struct muster *m, int64_t now)
+{
+	bool prolog = false;
+
+	for (size_t i = 0; i < m->n; i++) {
+		prolog = prolog || (m->nodes[i].code &&
+				    strcmp(m->nodes[i].code, JOB_PROLOG) == 0);
+	}
+	return prolog && now < m->over_ns + CANCEL_NS;
+}
+
 bool muster_goes_on(struct muster *m)
 {
 	const char *own = getenv("SLURMD_NODENAME");
@@ -259,6 +277,10 @@ bool muster_goes_on(struct muster *m)
 	}
 	if (!ended) {
 		end_late(m);
+		return true;
+	}
+	m->over_ns = m->over_ns ? m->over_ns : now;
+	if (expects_cancel(m, now)) {
 		return true;
 	}
 	launch_child_end(&m->srun);

@@ -77,8 +77,9 @@ struct muster {
 	size_t n;
 	int round;
 	bool ended;			/* by us: some nodes do not answer */
-	/* 0 = not yet; the first answer from another node, and from this */
-	int64_t begin_ns, first_ns, own_ns, end_ns;
+	/* 0 = not yet; the first answer from another node, and from this, our
+	 * TERM, and the end of srun */
+	int64_t begin_ns, first_ns, own_ns, end_ns, over_ns;
 	int64_t since_ns;		/* the job's start; 0: not asked for */
 };
 
