@@ -222,7 +222,7 @@ fabric()
 	(sleep 60; fsfreeze -u frozen) >/dev/null 2>&1 3>&- &
 	thaw=$!
 	FAKE_NVML_LOOKS=$PWD/frozen/looks node 4 'partial * worker_hung: *state D*' \
-		--max-time=1s
+		--max-time=3s
 	left=$(pgrep -r D -f 'worker node_gpus')
 	printf '%s\n' "GPUCHECK=$GPUCHECK" LIMIT_S=1 FAIL_ON=gpu_lost \
 		"FAKE_NVML_LOOKS=$PWD/frozen/looks" >settings

@@ -87,13 +87,14 @@ has_rows()
 	[ "$(wc -l 2>/dev/null <"${dir:-run}/results.csv" || echo 0)" -gt "$1" ]
 }
 
-# ends SECONDS CODE: the front ends in time, with that exit code.
+# ends SECONDS CODE: the front ends in time, with that exit code (a pattern).
 ends()
 {
 	local code=0
 	await "$1" gone "$front" || { cat err; ps -ef; return 1; }
 	wait "$front" || code=$?
-	if [ $code -ne "$2" ]; then
+	# shellcheck disable=SC2053
+	if [[ $code != $2 ]]; then
 		echo "exit $code, not $2"
 		cat err out run/events.csv
 		return 1

@@ -84,7 +84,7 @@ accuses_nobody()
 	await 20 grep -qs ',start,' run/events.csv
 	sleep 0.3
 	kill -TERM "$front"
-	ends 15 3		# nothing was measured
+	ends 15 '[34]'		# nothing was measured, or little
 	jq -e '.findings == [] and .exclude == []' run/verdict.json
 }
 
