@@ -24,7 +24,7 @@
 /** From TERM to KILL. */
 #define END_NS	    (2 * NS_PER_S)
 /** After a prolog has failed slurmd cancels the job, which --no-requeue keeps
- *  out of the queue; time until that signal arrives.  What began before it would
+ *  out of the queue; time until that signal arrives.  What began before would
  *  be lost. */
 #define CANCEL_NS   (5 * NS_PER_S)
 /** Slurm's name of the step. */
