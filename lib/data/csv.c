@@ -481,7 +481,7 @@ static const bool is_plain[UCHAR_MAX + 1] = {
 
 void csv_add_field(struct str *out, const char *text)
 {
-	const size_t from = out->len;
+	struct str clean = STR_INIT;
 	const char *c = text;
 	double number;
 	bool quoted;
@@ -494,6 +494,10 @@ void csv_add_field(struct str *out, const char *text)
 		return;
 	}
 	quoted = strpbrk(text, ",\"\r\n") != NULL;
+	/* a formula is what the file has, without control characters */
+	str_add(&clean, text);
+	str_harmless_from(&clean, 0, STR_LINES);
+	text = str_text(&clean);
 	if (quoted) {
 		str_addch(out, '"');
 	}
@@ -516,7 +520,8 @@ void csv_add_field(struct str *out, const char *text)
 	if (quoted) {
 		str_addch(out, '"');
 	}
-	str_harmless_from(out, from, STR_LINES);
+	out->failed = out->failed || clean.failed;
+	str_release(&clean);
 }
 
 void csv_add_text(struct str *out, const char *text)

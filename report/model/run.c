@@ -167,7 +167,8 @@ int run_find_node(const struct run *run, const char *name, int last)
 	if (!name || !name[0]) {
 		return -1;
 	}
-	if (last >= 0 && strcmp(run->nodes[last].name, name) == 0) {
+	if (last >= 0 && last < run->n_nodes &&
+	    strcmp(run->nodes[last].name, name) == 0) {
 		return last;
 	}
 	for (int i = 0; i < run->n_nodes; i++) {

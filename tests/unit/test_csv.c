@@ -249,6 +249,7 @@ static void writing_quotes_only_what_needs_it(void **state)
 		{ "say \"hi\"", "\"say \"\"hi\"\"\"" },
 		{ "two\nlines", "\"two\nlines\"" },
 		{ "cr\r", "\"cr?\"" },
+		{ "\r\t=1", "\"?\t=1\"" },
 		{ "C1 \xc2\x9b \xe2\x80\xae \x9b", "C1 ? ? ?" },
 		{ "\xc3\xbc \xe6\x9d\xb1", "\xc3\xbc \xe6\x9d\xb1" },
 	};

@@ -206,6 +206,7 @@ static void test_no_run(void **state)
 	assert_true(e.text[0] != '\0');
 	assert_true(e.hint[0] != '\0');
 	assert_null(r.nodes);
+	assert_int_equal(run_find_node(&r, "n0", 0), -1);
 }
 
 static char scratch[] = "/tmp/gpucheck-test-run-XXXXXX";
