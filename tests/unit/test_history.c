@@ -748,7 +748,7 @@ static void a_run_counts_once_and_drills_do_not(void **state)
 	assert_int_equal(tree_remove(p.dir), 0);
 }
 
-#define COMMAS ",,,,,,,,,,,,,,,,,,,,,,,,"
+#define COMMAS ",,,,,,,,,,,,,,,,,,,,,,,,,"
 
 static void lines_that_are_none_are_counted(void **state)
 {
@@ -758,15 +758,15 @@ static void lines_that_are_none_are_counted(void **state)
 		",,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n",
 		"a \"quote\n",
 		/* about a run that the line before is not about */
-		"node,ffffffff,,,tested,,,,,,,,,,,,,,n9,1,,,,,,,,,,.\n",
+		"node,ffffffff,,,tested,,,,,,,,,,,,,,n9,1,,,,,,,,,,,.\n",
 		/* no status, no time, no number, a kind that there is not */
 		"run,ab,p2p,,,2026-01-31T09:15:02.123Z" COMMAS ".\n",
 		"run,ab,p2p,,pass,today" COMMAS ".\n",
-		"node,00000002,,,tested,,,,,,,,,,,,,,n9,x,,,,,,,,,,.\n",
-		"node,00000002,,,tested,,,,,,,,,,,,,,n9,1,1;x,,,,,,,,,.\n",
-		"node,00000002,,,tested,,,,,,,,,,,,,,n9,1,1;-1,,,,,,,,,.\n",
-		"wish,00000002,,,tested,,,,,,,,,,,,,,n9,1,,,,,,,,,,.\n",
-		"node,00000002,,,tested,,,,,,,,,,,,,,n9,1,,,,,,,,,,\n",
+		"node,00000002,,,tested,,,,,,,,,,,,,,n9,x,,,,,,,,,,,.\n",
+		"node,00000002,,,tested,,,,,,,,,,,,,,n9,1,1;x,,,,,,,,,,.\n",
+		"node,00000002,,,tested,,,,,,,,,,,,,,n9,1,1;-1,,,,,,,,,,.\n",
+		"wish,00000002,,,tested,,,,,,,,,,,,,,n9,1,,,,,,,,,,,.\n",
+		"node,00000002,,,tested,,,,,,,,,,,,,,n9,1,,,,,,,,,,,\n",
 	};
 	struct place p = make_place();
 	const size_t n = sizeof(bad) / sizeof(bad[0]);
@@ -775,7 +775,12 @@ static void lines_that_are_none_are_counted(void **state)
 
 	(void)state;
 	append(&p, 2, "nic");
-	for (size_t i = 0; i < n; i++) {
+	/* the last one has all columns, and lacks its end alone */
+	put_end(p.file, bad[n - 1]);
+	r = read_place(&p);
+	assert_non_null(strstr(r.why, "its end is missing"));
+	store_release(&r);
+	for (size_t i = 0; i + 1 < n; i++) {
 		put_end(p.file, bad[i]);
 	}
 	append(&p, 3, "");
