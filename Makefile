@@ -179,7 +179,7 @@ $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(archives)
 	$(Q)$(link) -fsanitize=fuzzer -o $@ $< \
 		$(archives) $(LIBS)
 fuzzers: $(fuzzers)
-# Do they compile?  Most changes to an interface meet one of them.
+# Whether they compile; many changes of an interface break one.
 fuzz_syntax:
 	$(Q)$(CC) $(filter-out -MMD -MP,$(all_cflags)) -Wno-missing-prototypes \
 		-fsyntax-only tests/fuzz/fuzz_*.c
