@@ -287,29 +287,9 @@ void neighbour_findings(const struct run *run, struct verdict *v)
 #define FLOWS_PERCENT 75
 #define FLOWS_SHOWN   8
 
-/** Return true if number @at of the flows that lost packets is of a path of
- *  which most flows lost none.  Adds 1 to *@paths if it is the first one of its
- *  path. */
-static bool is_apart(const struct run *run, size_t at, size_t *paths)
-{
-	size_t bad = 0, first = at;
-
-	for (size_t i = run->n_flows; i-- > 0;) {
-		if (run->flows[i].src == run->flows[at].src &&
-		    run->flows[i].dst == run->flows[at].dst) {
-			bad++;
-			first = i;
-		}
-	}
-	if (100 * bad > FLOWS_PERCENT * (size_t)run->flows_tested) {
-		return false;
-	}
-	*paths += first == at;
-	return true;
-}
-
-/** The part of all such flows: two nodes; if more nodes were tested, the one
- *  that all have in common; else the links between the switches. */
+/** The part of all flows of the paths that are @apart: two nodes; if more nodes
+ *  were tested, the one that all have in common; else the links between the
+ *  switches. */
 static struct part part_of_flows(const struct run *run, const bool *apart)
 {
 	struct part p = part_of_kind(PART_FABRIC_PATH);
@@ -320,7 +300,7 @@ static struct part part_of_flows(const struct run *run, const bool *apart)
 		const struct run_flow *f = &run->flows[i];
 		int a = run->ranks[f->src].node, b = run->ranks[f->dst].node;
 
-		if (!apart[i]) {
+		if (!apart[run_at(run, f->src, f->dst)]) {
 			continue;
 		}
 		if (two[0] < 0) {
@@ -343,35 +323,48 @@ static struct part part_of_flows(const struct run *run, const bool *apart)
 
 void flow_findings(const struct run *run, struct verdict *v)
 {
-	bool *apart = calloc(run->n_flows + 1, sizeof(*apart)), fail = false;
-	size_t n = 0, paths = 0, dead = 0, shown = 0;
+	/* by cell: paths of which enough flows are known to lose nothing */
+	bool *apart = calloc(run_n_cells(run) + 1, sizeof(*apart));
+	bool fail = false;
+	size_t n = 0, paths = 0, tested = 0, dead = 0, shown = 0;
 	struct finding *f;
 
 	v->failed |= !apart;
+	for (size_t at = 0; apart && run->n_flows > 0 &&
+			    at < run_n_cells(run); at++) {
+		const size_t known = run->cell_flows[at].known;
+		const size_t bad = run->cell_flows[at].bad;
+
+		apart[at] = bad > 0 && 100 * bad <= FLOWS_PERCENT * known;
+		paths += apart[at];
+		tested += apart[at] ? known : 0;
+		n += apart[at] ? bad : 0;
+	}
 	for (size_t i = 0; apart && i < run->n_flows; i++) {
 		const struct run_flow *flow = &run->flows[i];
+		const bool is = apart[run_at(run, flow->src, flow->dst)];
 
-		apart[i] = is_apart(run, i, &paths);
-		n += apart[i];
-		dead += apart[i] && flow->received == 0;
-		fail |= apart[i] && 2 * flow->received < flow->sent;
+		dead += is && flow->received == 0;
+		fail |= is && 2 * flow->received < flow->sent;
 	}
 	if (n > 0) {
 		f = finding_add(v, part_of_flows(run, apart), PATH_FLOW);
 		f->fail = fail && !run->shared_cores;
 		f->cells = f->explained = n;
-		finding_say(f, "%zu of the %lld UDP flows of %zu path%s lose%s "
+		finding_say(f, "%zu of the %zu UDP flows of %zu path%s lose%s "
 			    "%spackets in each test%s; the other flows of the "
 			    "same path%s do not: one of several links is bad",
-			    n, (long long)run->flows_tested * (long long)paths,
-			    paths, paths == 1 ? "" : "s", n == 1 ? "s" : "",
+			    n, tested, paths, paths == 1 ? "" : "s",
+			    n == 1 ? "s" : "",
 			    dead == n ? "all " : "",
 			    dead == 0 || dead == n ? "" : ", some of them all "
 			    "packets", paths == 1 ? "" : "s");
 		for (size_t i = 0; i < run->n_flows; i++) {
-			if (apart[i] && shown++ < FLOWS_SHOWN) {
-				finding_add_evidence(f, "%s",
-						     run->flows[i].says);
+			const struct run_flow *flow = &run->flows[i];
+
+			if (apart[run_at(run, flow->src, flow->dst)] &&
+			    shown++ < FLOWS_SHOWN) {
+				finding_add_evidence(f, "%s", flow->says);
 			}
 		}
 		f->n_first = 2;

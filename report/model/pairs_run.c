@@ -716,8 +716,9 @@ static bool is_failover(struct run *run, const struct p2p_row *row, size_t at)
 	return of_pass;
 }
 
-/** Take what @row says about --flows; 0, or -1 when memory runs out. */
-static int take_flows(struct run *run, const struct p2p_row *row)
+/** Take what @row, of the cell at @at, says about --flows; 0, or -1 when memory
+ *  runs out. */
+static int take_flows(struct run *run, const struct p2p_row *row, size_t at)
 {
 	const double gain = row->flows_GB_s / row->flow_GB_s;
 
@@ -726,8 +727,8 @@ static int take_flows(struct run *run, const struct p2p_row *row)
 				    (int)row->dst_rank, row->iters,
 				    row->iters - row->lost, row->detail);
 	}
-	if (row->flows > run->flows_tested) {
-		run->flows_tested = row->flows;
+	if (run_count_flows(run, at, row->flows, 0) < 0) {
+		return -1;
 	}
 	return !isfinite(gain) || gain <= 0 ||
 			       grow_add(&run->gains, &run->n_gains, &gain,
@@ -751,7 +752,7 @@ static int take_row(const struct run_rows *rows, const void *data)
 	if (at == run_n_cells(run)) {
 		return 1;
 	}
-	own = take_flows(run, row);
+	own = take_flows(run, row, at);
 	if (own < 0 || row->flow > 0) {
 		return own;
 	}

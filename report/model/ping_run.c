@@ -346,11 +346,11 @@ static int take_row(const struct run_rows *rows, const void *data)
 		return run_add_flow(run, s, d, row->sent, row->received,
 				    row->detail);
 	}
-	if (row->flows > run->flows_tested) {
-		run->flows_tested = row->flows;
+	at = run_at(run, s, d);
+	if (run_count_flows(run, at, row->flows, 0) < 0) {
+		return -1;
 	}
 	run->rows++;
-	at = run_at(run, s, d);
 	set_cell(run, at, good && strcmp(row->code, PING_LOSS) == 0 ?
 			  CELL_SLOW : cells_class_of(row->outcome),
 		 row->outcome, row->code);

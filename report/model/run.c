@@ -354,6 +354,26 @@ int run_add_fact(struct run *run, const struct fact_row *f)
 	return 0;
 }
 
+int run_count_flows(struct run *run, size_t at, int64_t known, uint32_t bad)
+{
+	if (known <= 0 && bad == 0) {
+		return 0;
+	}
+	if (run->cell_flows == NULL) {
+		run->cell_flows = calloc(run_n_cells(run) + 1,
+					 sizeof(*run->cell_flows));
+	}
+	if (run->cell_flows == NULL) {
+		return -1;
+	}
+	if (known > run->flows_tested) {
+		run->flows_tested = known;
+	}
+	run->cell_flows[at].known += known > 0 ? (uint32_t)known : 0;
+	run->cell_flows[at].bad += bad;
+	return 0;
+}
+
 int run_add_flow(struct run *run, int src, int dst, int64_t sent,
 		 int64_t received, const char *says)
 {
@@ -361,7 +381,9 @@ int run_add_flow(struct run *run, int src, int dst, int64_t sent,
 				 .received = received };
 
 	STR_COPY(flow.says, says);
-	return grow_add(&run->flows, &run->n_flows, &flow, sizeof(flow)) ?
+	return run_count_flows(run, run_at(run, src, dst), RECORD_NONE, 1) ==
+				       0 && grow_add(&run->flows, &run->n_flows,
+						     &flow, sizeof(flow)) ?
 		       0 : -1;
 }
 
@@ -802,6 +824,7 @@ void run_release(struct run *run)
 	free(run->follow);
 	free(run->follow_only);
 	free(run->flows);
+	free(run->cell_flows);
 	free(run->gains);
 	free(run->mesh);
 	expected_release(&run->expected);

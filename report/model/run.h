@@ -221,6 +221,10 @@ struct run {
 	} *flows;
 	size_t n_flows;
 	int64_t flows_tested;	/* of each path, at most; 0: none */
+	struct {		/* flows of each cell that are known to be good
+				 * or bad, and the bad ones */
+		uint32_t known, bad;
+	} *cell_flows;		/* NULL: none */
 	double *gains;		/* bandwidth of several flows at once, as a
 				 * multiple of that of one, a test */
 	size_t n_gains;
@@ -580,6 +584,9 @@ int run_keep_detail(struct run *run, size_t at, const char *detail);
 /** Keep the row of a test by --diagnose unless its pair is not one of the run;
  *  0, or -1 when memory runs out. */
 int run_add_diagnose(struct run *run, const struct diagnose_row *row);
+/** Count @known flows of the cell at @at, RECORD_NONE for none, and @bad ones;
+ *  0, or -1 when memory runs out. */
+int run_count_flows(struct run *run, size_t at, int64_t known, uint32_t bad);
 /** Keep a row of a flow from rank @src to rank @dst, which lost packets; 0, or
  *  -1 when memory runs out. */
 int run_add_flow(struct run *run, int src, int dst, int64_t sent,

@@ -441,6 +441,36 @@ static void test_scattered_widely(void **state)
 	run_release(&r);
 }
 
+/** Of a path 20 flows lose packets, and @known are known to do so or not. */
+static void look_at_flows(int64_t known, const char *says)
+{
+	struct verdict v;
+	struct run r;
+
+	fake_run(&r, 2, 1, 1);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(run_add_flow(&r, 0, 1, 8, 0, "flow"), 0);
+	}
+	assert_int_equal(run_count_flows(&r, run_at(&r, 0, 1), known, 0), 0);
+	assert_int_equal(run_count_flows(&r, run_at(&r, 1, 0), 32, 0), 0);
+	v = judge(&r);
+	assert_int_equal(v.n, says ? 1 : 0);
+	if (says) {
+		assert_string_equal(v.findings[0].code, PATH_FLOW);
+		assert_memory_equal(v.findings[0].says, says, strlen(says));
+	}
+	verdict_release(&v);
+	run_release(&r);
+}
+
+static void flows_that_are_not_known_are_not_good(void **state)
+{
+	(void)state;
+	look_at_flows(32, "20 of the 32 UDP flows of 1 path lose all packets");
+	look_at_flows(20, NULL);
+	look_at_flows(RECORD_NONE, NULL);
+}
+
 /** What a name saves against a list of cells. */
 static void test_scores(void **state)
 {
@@ -839,6 +869,7 @@ int main(void)
 		cmocka_unit_test(test_exit_codes),
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_json),
+		cmocka_unit_test(flows_that_are_not_known_are_not_good),
 		cmocka_unit_test(pairs_of_a_sample_are_pairs),
 		cmocka_unit_test(switches_of_a_sample),
 	};
