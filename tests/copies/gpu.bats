@@ -53,7 +53,7 @@ findings()
 }
 
 @test "gpu: one that hangs in a copy, one that breaks, one that refuses" {
-	FAKE_CUDA_HANG=1 gpus 1 --timeout=1s
+	FAKE_CUDA_HANG=1 gpus 1 --timeout=3s
 	[ "$(rows ok '') $(rows timeout gpu_stuck)" = "0:7 1:1 2:7 1:1" ]
 	FAKE_CUDA_BREAK=1 FAKE_CUDA_BROKE=$PWD/broke gpus 1
 	[ "$(rows error cuda_illegal_address)" = 1:1 ]

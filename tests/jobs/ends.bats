@@ -48,7 +48,13 @@ job_of()
 	run_to 0 p2p --resume run
 	says '6 jobs: 6 done' err
 	has_good 56 gcn1 gcn2 gcn3 gcn4
-	[ "$(ls -d run/parts/*-[2-9])" = run/parts/0001-2 ]
+	[ -d run/parts/0001-2 ]
+	# of the others only those of which a test was too late, on a busy machine
+	for part in run/parts/*-[2-9]; do
+		[ "$part" = run/parts/0001-2 ] ||
+			columns_of outcome "${part%2}1/results.csv" |
+			grep -qvx ok
+	done
 	submitted_once 1
 	await 30 queue_is_empty
 }

@@ -59,7 +59,7 @@ finish()
 {
 	local code=0
 
-	await 60 ended "$front" || { cat err agents.out; return 1; }
+	await 150 ended "$front" || { cat err agents.out; return 1; }
 	wait "$front" || code=$?
 	front=
 	sed 's/^/# /' out >&3

@@ -17,7 +17,7 @@ load helper
 
 @test "all: several probes in turn" {
 	hosts_up
-	by_ssh 1 all --quick --ssh=n[1-4] --transport=tcp -G 2 --max-time=40s
+	by_ssh 1 all --quick --ssh=n[1-4] --transport=tcp -G 2 --max-time=100s
 	says '^n4 ssh_host_key$' <(bad_nodes)
 	# the first probe found it; later ones do without, not to wait again
 	jq -r '.findings[].code' "$dir/memlock/verdict.json" |
