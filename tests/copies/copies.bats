@@ -203,7 +203,7 @@ figures()
 	[ "$(rows corrupt data_corrupt)" = "1-2" ]
 	echo 'slow pair=1-2 factor=0.25' >drill
 	# more than its latency
-	copies 1 --faults=drill -b 256M -n 2
+	copies 1 --faults=drill -b 64M -n 2
 	[ "$(columns_of bw_GB_s run/results.csv |
 		awk '{ print $1 < 100 ? "slow" : "fast" }' | sort | uniq -c |
 		xargs)" = "4 fast 4 slow" ]	# with the retries
