@@ -15,7 +15,7 @@ steps()
 	node-run 2 mount --bind /bin/false "$GPUCHECK"
 	printf 'seed=3\n[p2p]\nbidi=1\n' >conf
 	export GPUCHECK_CONFIG=$PWD/conf
-	start all --quick -N 2 -G 2 --transport=tcp --boot-timeout=2s -o "$dir" \
+	start all --quick -N 2 -G 2 --transport=tcp --boot-timeout=5s -o "$dir" \
 		-- --comment=mine
 	# the job reads no file: its run tells it all
 	await 20 test -e "$dir/run.json"
@@ -34,7 +34,7 @@ steps()
 	# the shell that submitted is known to the step as well
 	says ',login,memlock_soft,' "$dir/memlock/results.csv"
 	# the retest of a step is what was typed, to its end
-	says ' --agent-timeout=2s .*-- --comment=mine$' out
+	says ' --agent-timeout=5s .*-- --comment=mine$' out
 	expect "$(grep -c start-timeout out)" 0
 	# p2p was told
 	expect "$(jq -r '.expect[]' "$dir/p2p/run.json" | grep -c gcn2)" 1

@@ -56,7 +56,7 @@ finish()
 {
 	local code=0
 
-	await "${2:-60}" ended "$front" || { cat err; return 1; }
+	await "${2:-150}" ended "$front" || { cat err; return 1; }
 	wait "$front" || code=$?
 	expect "$code" "$1"
 }
