@@ -381,9 +381,10 @@ int run_add_flow(struct run *run, int src, int dst, int64_t sent,
 				 .received = received };
 
 	STR_COPY(flow.says, says);
-	return run_count_flows(run, run_at(run, src, dst), RECORD_NONE, 1) ==
-				       0 && grow_add(&run->flows, &run->n_flows,
-						     &flow, sizeof(flow)) ?
+	if (run_count_flows(run, run_at(run, src, dst), RECORD_NONE, 1) < 0) {
+		return -1;
+	}
+	return grow_add(&run->flows, &run->n_flows, &flow, sizeof(flow)) ?
 		       0 : -1;
 }
 

@@ -224,7 +224,7 @@ struct run {
 	struct {		/* flows of each cell that are known to be good
 				 * or bad, and the bad ones */
 		uint32_t known, bad;
-	} *cell_flows;		/* NULL: none */
+	} *cell_flows;		/* NULL: none, and no flows */
 	double *gains;		/* bandwidth of several flows at once, as a
 				 * multiple of that of one, a test */
 	size_t n_gains;
