@@ -90,16 +90,20 @@ static void hear(const struct run *run, const struct finding *f,
 	}
 }
 
-/** Returns true if a test between the two nodes passed. */
-static bool get_on(const struct run *run, int one, int other)
+/** Returns true if a test between the two nodes passed, or was slow and
+ *  @or_slow. */
+static bool get_on(const struct run *run, int one, int other, bool or_slow)
 {
+	unsigned good = or_slow ? 1u << CELL_PASS | 1u << CELL_SLOW :
+				  1u << CELL_PASS;
+
 	const struct cluster_node *a = &run->nodes[one];
 	const struct cluster_node *b = &run->nodes[other];
 
 	for (int s = a->first_rank; s < a->first_rank + a->gpus; s++) {
 		for (int d = b->first_rank; d < b->first_rank + b->gpus; d++) {
-			if (run_cell(run, s, d)->class == CELL_PASS ||
-			    run_cell(run, d, s)->class == CELL_PASS) {
+			if (good >> run_cell(run, s, d)->class & 1 ||
+			    good >> run_cell(run, d, s)->class & 1) {
 				return true;
 			}
 		}
@@ -138,7 +142,9 @@ static bool has_witnesses(const struct run *run, const struct drain_heard *h)
 	}
 	for (size_t i = 0; i < h->n; i++) {
 		for (size_t k = i + 1; k < h->n; k++) {
-			on[i][k] = get_on(run, h->partners[i], h->partners[k]);
+			/* beside a failure, a slow test was an answer */
+			on[i][k] = get_on(run, h->partners[i], h->partners[k],
+					  h->faults);
 		}
 	}
 	return find_witnesses(h, on, found, 0, 0);

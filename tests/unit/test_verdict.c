@@ -330,6 +330,31 @@ static void test_slow_network(void **state)
 	run_release(&r);
 }
 
+/** The tests between two of its three witnesses are slow: it is cut off all the
+ *  same. */
+static void test_dead_network_beside_slow(void **state)
+{
+	static const struct fake_fault dead = { .kind = PART_NODE_NETWORK,
+						.a = 3 };
+	static const struct fake_fault slow = { .kind = PART_NODE_PAIR,
+						.a = 0, .b = 2 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 4, 2, 2);
+	fake_slow(&r, &slow, 0.4);
+	fake_break(&r, &dead, OUTCOME_ERROR, "connect_refused");
+	v = judge(&r);
+	assert_int_equal(v.n, 2);
+	expect_part(&r, &v.findings[0].part, &dead);
+	assert_true(v.findings[0].drain);
+	expect_part(&r, &v.findings[1].part, &slow);
+	assert_false(v.findings[1].drain);
+	verdict_release(&v);
+	run_release(&r);
+}
+
 /** Two dead NICs of one rail: most of its cells are bad, and it is not it. */
 static void test_nics_of_a_rail(void **state)
 {
@@ -854,6 +879,7 @@ int main(void)
 		cmocka_unit_test(test_bad_in_half),
 		cmocka_unit_test(test_nearly_as_well),
 		cmocka_unit_test(test_slow_network),
+		cmocka_unit_test(test_dead_network_beside_slow),
 		cmocka_unit_test(test_nics_of_a_rail),
 		cmocka_unit_test(test_nics_of_a_node_in_rails),
 		cmocka_unit_test(test_scattered),
