@@ -72,7 +72,10 @@ line()
 	run_to 1 p2p -N 4 -G 2 --transport=tcp -b 4M -n 5 -o found \
 		--port-range=41000-41040
 	[ "$(jq -r '.findings[0] | "\(.kind) \(.node)"' \
-		found/verdict.json)" = 'node_network gcn4' ]
+		found/verdict.json)" = 'node_network gcn4' ] || {
+		cat out
+		false
+	}
 	# as it is printed
 	eval "$(line drain)"
 	await 60 state_is drained
@@ -108,7 +111,10 @@ line()
 	cut
 	run_to 1 p2p -N 4 -G 2 --transport=tcp -b 4M -n 5 -o found \
 		--port-range=41000-41040
-	line drain >drained_by
+	line drain >drained_by || {
+		cat out
+		false
+	}
 	mend
 	salloc -Q -N 4 --gres=gpu:2 bash -c "eval \"\$(cat drained_by)\" &&
 		$GPUCHECK p2p --retest found -o repaired" >out 2>err
