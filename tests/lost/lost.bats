@@ -376,10 +376,15 @@ over()
 }
 
 @test "the prolog fails at --resume" {
-	local dir
+	local dir pid
 
-	timeout --signal=INT 4 "$GPUCHECK" p2p -N 4 -G 2 --transport=tcp \
-		--schedule=serial -b 8M -n 100 -o "$PWD/one" >out 2>err 3>&- || true
+	timeout --signal=INT 60 "$GPUCHECK" p2p -N 4 -G 2 --transport=tcp \
+		--schedule=serial -b 8M -n 100 -o "$PWD/one" >out 2>err 3>&- &
+	pid=$!
+	# its agent has started
+	await 50 grep -q gcn3 one/results.csv
+	kill -INT $pid
+	wait $pid || true
 	end_jobs
 	await 30 idle 4
 	cp -r one two
