@@ -224,7 +224,7 @@ fabric()
 	FAKE_NVML_LOOKS=$PWD/frozen/looks node 4 'partial * worker_hung: *state D*' \
 		--max-time=3s
 	left=$(pgrep -r D -f 'worker node_gpus')
-	printf '%s\n' "GPUCHECK=$GPUCHECK" LIMIT_S=1 FAIL_ON=gpu_lost \
+	printf '%s\n' "GPUCHECK=$GPUCHECK" LIMIT_S=3 FAIL_ON=gpu_lost \
 		"FAKE_NVML_LOOKS=$PWD/frozen/looks" >settings
 	GPUCHECK_SITE_SETTINGS=$PWD/settings timeout 60 \
 		"$BATS_TEST_DIRNAME/../../data/site/prolog" >said 2>&1 && went=well
