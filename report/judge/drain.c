@@ -96,7 +96,6 @@ static bool get_on(const struct run *run, int one, int other, bool or_slow)
 {
 	unsigned good = or_slow ? 1u << CELL_PASS | 1u << CELL_SLOW :
 				  1u << CELL_PASS;
-
 	const struct cluster_node *a = &run->nodes[one];
 	const struct cluster_node *b = &run->nodes[other];
 
