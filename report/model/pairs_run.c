@@ -102,8 +102,8 @@ static void number_domains(struct run *run, struct pairs_run_member *m)
 
 		if (run->cells[at].path == PATH_INTER &&
 		    run->cell_way[at] != 0 &&
-		    !cluster_is_nvlink(run->paths[run->cell_way[at]]) &&
-		    lead == lead_of(m, run_dst(run, at))) {
+		    lead == lead_of(m, run_dst(run, at)) &&
+		    !cluster_is_nvlink(run->paths[run->cell_way[at]])) {
 			m[lead].other = true;
 		}
 	}
@@ -132,6 +132,7 @@ int nvlink_find(struct run *run)
 	}
 	run_foreach_cell(run, at) {	/* where NVLink was observed */
 		if (run->cells[at].path != PATH_INTRA &&
+		    run->cell_way[at] != 0 &&
 		    cluster_is_nvlink(run->paths[run->cell_way[at]])) {
 			join(m, run_src(run, at), run_dst(run, at));
 			m[lead_of(m, run_src(run, at))].seen = true;
@@ -185,11 +186,15 @@ static void fill_ranks(struct run *run)
 			const json_int_t of = json_integer_value(nic);
 			const char *name = json_string_value(
 				json_array_get(f.nic_names, (size_t)of));
+			const json_int_t plan = json_integer_value(
+				json_array_get(f.nic_of, (size_t)g));
 
 			*r = (struct cluster_rank){
 				.node = i,
 				.gpu = g,
 				.nic = g * n->nics / n->gpus,
+				.nic_planned = json_string_value(json_array_get(
+					f.nic_names, (size_t)plan)),
 			};
 			if (json_is_integer(nic) && of >= 0 && of < n->nics) {
 				r->nic = (int)of;
@@ -679,12 +684,7 @@ static int add_row(struct run *run, size_t at, const struct p2p_row *row)
 static void count_other_nic(struct run *run, const struct p2p_row *row,
 			    int rank, const char *used)
 {
-	const struct run_entry f = run_entry(run_file(run->json).nodes,
-					     (size_t)run->ranks[rank].node);
-	const json_int_t of = json_integer_value(json_array_get(
-		f.nic_of, (size_t)run->ranks[rank].gpu));
-	const char *planned = json_string_value(
-		json_array_get(f.nic_names, (size_t)of));
+	const char *planned = run->ranks[rank].nic_planned;
 
 	if (planned == NULL || planned[0] == '\0' || used[0] == '\0' ||
 	    !str_starts(row->path, "NET/") || planned_nic(used) >= 0 ||
