@@ -29,6 +29,7 @@ struct groups_work {
 	struct run *run;
 	bool rails;
 	size_t n;		/* units */
+	int *unit;		/* of each rank */
 	double *median;		/* n x n, logarithm; NAN: no tests */
 	double low, high;	/* medians of the two levels */
 	double cut;		/* between them */
@@ -36,13 +37,6 @@ struct groups_work {
 	size_t n_groups;
 	size_t *size;		/* of each group */
 };
-
-static size_t unit_of(const struct groups_work *w, int rank)
-{
-	const struct cluster_rank *r = &w->run->ranks[rank];
-
-	return (size_t)(w->rails ? r->nic : r->node);
-}
 
 static bool is_measured(const struct cell *c)
 {
@@ -52,8 +46,8 @@ static bool is_measured(const struct cell *c)
 /** Returns the number of the two units of the cell at @at. */
 static size_t pair_of(const struct groups_work *w, size_t at)
 {
-	size_t a = unit_of(w, run_src(w->run, at));
-	size_t b = unit_of(w, run_dst(w->run, at));
+	size_t a = (size_t)w->unit[run_src(w->run, at)];
+	size_t b = (size_t)w->unit[run_dst(w->run, at)];
 
 	return a < b ? a * w->n + b : b * w->n + a;
 }
@@ -304,7 +298,14 @@ int groups_mark_slow(struct run *run, bool *found)
 		w.median = calloc(w.n * w.n, sizeof(*w.median));
 		w.group = calloc(w.n, sizeof(*w.group));
 		w.size = calloc(w.n, sizeof(*w.size));
-		rc = w.median && w.group && w.size ? look(&w, found) : -1;
+		w.unit = calloc((size_t)run->n_ranks + 1, sizeof(*w.unit));
+		for (int r = 0; w.unit && r < run->n_ranks; r++) {
+			w.unit[r] = of_rails ? run->ranks[r].nic :
+					       run->ranks[r].node;
+		}
+		rc = w.median && w.group && w.size && w.unit ?
+			     look(&w, found) : -1;
+		free(w.unit);
 		free(w.median);
 		free(w.group);
 		free(w.size);

@@ -655,7 +655,7 @@ static int try_fast(struct run *run, const struct slow_limit *fast,
 	return 0;
 }
 
-/** Returns true if the cell at @at is slow only by the rate of its line, and
+/** Returns true if the slow cell at @at is slow only by its line rate, and
  *  not by more than the noise of its class. */
 static bool is_noise(const struct run *run, size_t at)
 {
@@ -663,7 +663,7 @@ static bool is_noise(const struct run *run, size_t at)
 	const struct slow_limit *l = &run->slow[c->path];
 	double here = cells_beside(c, l);
 
-	return c->class == CELL_SLOW && cells_below_line(c) &&
+	return cells_below_line(c) &&
 	       l->peers >= CELLS_SLOW_PEERS && !(here < l->limit_GB_s) &&
 	       l->mad_GB_s <= NOISE_MOST * l->median_GB_s &&
 	       l->median_GB_s >= CELLS_LINE_RATIO * l->line_GB_s &&
@@ -693,7 +693,7 @@ static int forgive_noise(struct run *run)
 	run_foreach_cell(run, at) {
 		int s = run_src(run, at), d = run_dst(run, at);
 
-		if (is_noise(run, at) &&
+		if (run->cells[at].class == CELL_SLOW && is_noise(run, at) &&
 		    2 * of[s][0].bad <= of[s][0].tests &&
 		    2 * of[d][1].bad <= of[d][1].tests) {
 			run->cells[at].class = CELL_PASS;

@@ -65,15 +65,22 @@ static void add_classes(const struct run *run, const struct witness *w,
 		[CELL_CLASSES + 1] = left > w->bad[CELL_SKIPPED] ?
 					     left - w->bad[CELL_SKIPPED] : 0,
 	};
-	const struct part all = part_at(PART_CONFIG, -1, -1);
-	size_t of[CELL_CLASSES] = { 0 };
-	size_t others = part_tests(run, &all, of) - of[CELL_SKIPPED] -
-			of[CELL_NOT_RUN] - w->measured;
-	size_t slow = of[CELL_SLOW] - w->cells[CELL_SLOW];
-	size_t others_pass = of[CELL_PASS] + of[CELL_SLOW] - w->good;
+	size_t of[CELL_CLASSES + 1] = { 0 }, measured = 0;	/* of all */
 	size_t follow = 0;	/* of the others, not in the heading's count */
+	size_t slow, others, others_pass;
 	const char *comma = " (";
 
+	run_foreach_cell(run, at) {
+		const unsigned class = run->cells[at].class;
+
+		of[class < CELL_CLASSES ? class : CELL_CLASSES]++;
+		measured += run_measured(class);
+		follow += run_measured(class) && follow_has(run, at);
+	}
+	slow = of[CELL_SLOW] - w->cells[CELL_SLOW];
+	others = measured - w->measured;
+	others_pass = of[CELL_PASS] + of[CELL_SLOW] - w->good;
+	follow -= w->follow < follow ? w->follow : follow;
 	if (w->bad[CELL_FAIL] < f->explained) {
 		memcpy(listed, w->bad, sizeof(w->bad));
 	}
@@ -103,11 +110,6 @@ static void add_classes(const struct run *run, const struct witness *w,
 		finding_more(f, "; %s of the other %s",
 			     UNITS_COUNT(others_pass), UNITS_COUNT(others));
 	}
-	run_foreach_cell(run, at) {
-		follow += follow_has(run, at) &&
-			  run_measured(run->cells[at].class);
-	}
-	follow -= w->follow < follow ? w->follow : follow;
 	if (others > 0 && follow > 0) {
 		finding_more(f, " (%s follow-up test%s)", UNITS_COUNT(follow),
 			     follow == 1 ? "" : "s");
