@@ -69,12 +69,15 @@ static void tally_nodes(const struct blame *b, int from,
 
 	for (int node = 0; node < b->run->n_nodes; node++) {
 		for (unsigned path = 0; path < PATH_CLASSES; path++) {
-			uint32_t n = to[node][path].tests;
-			uint32_t bad = to[node][path].bad;
-			int k = n == 0 ? 0 :
-				part_index_nodes(&b->index, from, node,
-						 (enum path_class)path, ids);
+			const uint32_t n = to[node][path].tests;
+			const uint32_t bad = to[node][path].bad;
+			int k;
 
+			if (n == 0) {	/* of a sample, nearly all */
+				continue;
+			}
+			k = part_index_nodes(&b->index, from, node,
+					     (enum path_class)path, ids);
 			add_tally(&all[path], n, bad);
 			for (int i = 0; i < k; i++) {
 				add_tally(&tallies[ids[i]][path], n, bad);
@@ -135,21 +138,25 @@ static int add_suspects(struct blame *b, struct tally tallies[][PATH_CLASSES],
 
 	for (size_t id = 0; id < b->index.n; id++) {
 		const struct tally *t = tallies[id];
-		struct suspect x = { .id = id };
+		size_t bad = 0, good = 0;
 		unsigned least, most;
+		struct suspect x;
 
 		for (int c = 0; c < PATH_CLASSES; c++) {
 			bool mute = need->relative[c] && t[c].bad == 0 &&
 				    t[c].tests == all[c].tests;
 
-			x.bad += t[c].bad;
-			x.good += mute ? 0 : t[c].tests - t[c].bad;
+			bad += t[c].bad;
+			good += mute ? 0 : t[c].tests - t[c].bad;
 		}
-		if (x.bad * 100ULL <= x.bad + x.good) {	/* most are not bad */
+		if (bad * 100ULL <= bad + good) {	/* most are not bad */
 			continue;
 		}
-		x.share = (double)x.bad / (double)(x.bad + x.good);
-		x.part = part_index_part(&b->index, id);
+		x = (struct suspect){
+			.part = part_index_part(&b->index, id), .id = id,
+			.good = good, .bad = bad,
+			.share = (double)bad / (double)(bad + good),
+		};
 		least = shares[x.part.kind].least;
 		most = shares[x.part.kind].most;
 		x.percent = least > 0 && !need->by_chance ? least :
