@@ -176,14 +176,16 @@ static void judge_services(const struct run *run, int at,
 
 /* ---- a node -------------------------------------------------------------- */
 
-/** GPUs of one node in different cliques cannot reach each other by NVLink. */
-static void judge_cliques(const struct run *run, int at, struct verdict *v)
+/** GPUs of one node in different cliques cannot reach each other by NVLink;
+ *  @gpus: as below. */
+static void judge_cliques(const struct run *run, int at, int gpus,
+			  struct verdict *v)
 {
 	const struct fact_row *cluster, *clique, *in = NULL, *of = NULL;
 	int first = -1;
 	struct finding *f;
 
-	for (int g = 0; g < SPEC_MAX_GPUS; g++) {
+	for (int g = 0; g < gpus; g++) {
 		cluster = fact_of(run, at, g, "fabric_cluster");
 		clique = fact_of(run, at, g, "fabric_clique");
 		if (!cluster || !clique) {
@@ -210,17 +212,20 @@ static void judge_cliques(const struct run *run, int at, struct verdict *v)
 	}
 }
 
-static void judge_node(const struct run *run, int at, struct verdict *v)
+/** Judges node @at; no GPU of any node has the number @gpus or a higher one. */
+static void judge_node(const struct run *run, int at, int gpus,
+		       struct verdict *v)
 {
 	/* values of each GPU; NULL: it has none */
-	const char *unready[SPEC_MAX_GPUS], *health[SPEC_MAX_GPUS];
+	const char *unready[SPEC_MAX_GPUS] = { NULL };
+	const char *health[SPEC_MAX_GPUS] = { NULL };
 	/* NCCL's own words; GPUs with a fabric are those that have NVLS */
-	const char *without_nvls[SPEC_MAX_GPUS];
+	const char *without_nvls[SPEC_MAX_GPUS] = { NULL };
 	const struct fact_row *caps = fact_of(run, at, -1, "nvidia_caps");
 	bool switched = fact_of(run, at, -1, "nvswitches");
 	struct finding *f = NULL;
 
-	for (int g = 0; g < SPEC_MAX_GPUS; g++) {
+	for (int g = 0; g < gpus; g++) {
 		const struct fact_row *state =
 			fact_of(run, at, g, "fabric_state");
 		const struct fact_row *sick =
@@ -258,17 +263,26 @@ static void judge_node(const struct run *run, int at, struct verdict *v)
 		add_gpus(run, at, "fabric_degraded", faults[i].fail,
 			 faults[i].says, with, v);
 	}
-	judge_cliques(run, at, v);
+	judge_cliques(run, at, gpus, v);
 }
 
 void fabric_findings(const struct run *run, struct verdict *v)
 {
 	static const char *const probes[] = { "info", "gpu", NODE_PROBE, NULL };
+	int gpus = 0;
 
-	if (str_index(probes, run->probe) >= 0 ||
-	    spec_transport_is(run->transport, XPORT_GPU)) {
-		for (int i = 0; i < run->n_nodes; i++) {
-			judge_node(run, i, v);
+	if (str_index(probes, run->probe) < 0 &&
+	    !spec_transport_is(run->transport, XPORT_GPU)) {
+		return;
+	}
+	run_foreach_fact(run, f) {
+		const int gpu = run_number_in(f->scope, "gpu");
+
+		if (gpu >= gpus && gpu < SPEC_MAX_GPUS) {
+			gpus = gpu + 1;
 		}
+	}
+	for (int i = 0; i < run->n_nodes; i++) {
+		judge_node(run, i, gpus, v);
 	}
 }

@@ -658,10 +658,11 @@ void port_findings(const struct run *run, struct verdict *v)
 void bond_findings(const struct run *run, struct verdict *v)
 {
 	run_foreach_fact(run, f) {
-		int node = run_find_node(run, f->node, 0);
+		const bool is = strcmp(f->fact, "bond_leg_down") == 0;
+		const int node = is ? run_find_node(run, f->node, -1) : -1;
 		struct finding *one;
 
-		if (strcmp(f->fact, "bond_leg_down") != 0 || node < 0) {
+		if (node < 0) {
 			continue;
 		}
 		one = finding_add(v, part_at(PART_NODE, node, -1), f->fact);
