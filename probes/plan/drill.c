@@ -325,10 +325,16 @@ static unsigned touch(const struct drill_fault *f, const struct layout *l,
 		      int src, int dst, uint64_t seed)
 {
 	const struct part p = part_of(f, l);
-	const struct part_end s = end_of(f, l, &p, src);
-	const struct part_end d = end_of(f, l, &p, dst);
 	enum path_class path = cluster_path(&l->cluster, src, dst);
+	struct part_end s, d;
 
+	/* most faults are on one node, most tests on others */
+	if (p.node >= 0 && l->ranks[src].node != p.node &&
+	    l->ranks[dst].node != p.node) {
+		return 0;
+	}
+	s = end_of(f, l, &p, src);
+	d = end_of(f, l, &p, dst);
 	if (p.kind == PART_NVLINK_DOMAIN && path == PATH_INTER && s.domain &&
 	    d.domain) {
 		path = PATH_NVLINK;
