@@ -324,15 +324,17 @@ bool drill_has_end(const struct drill_fault *f, const struct layout *l,
 static unsigned touch(const struct drill_fault *f, const struct layout *l,
 		      int src, int dst, uint64_t seed)
 {
-	const struct part p = part_of(f, l);
+	const char *counts = drill_parts[f->part].counts;
 	enum path_class path = cluster_path(&l->cluster, src, dst);
 	struct part_end s, d;
+	struct part p;
 
-	/* most faults are on one node, most tests on others */
-	if (p.node >= 0 && l->ranks[src].node != p.node &&
-	    l->ranks[dst].node != p.node) {
+	/* most faults are on one node, most tests between others */
+	if (counts[0] == 'n' && counts[1] != 'n' &&
+	    l->ranks[src].node != f->at[0] && l->ranks[dst].node != f->at[0]) {
 		return 0;
 	}
+	p = part_of(f, l);
 	s = end_of(f, l, &p, src);
 	d = end_of(f, l, &p, dst);
 	if (p.kind == PART_NVLINK_DOMAIN && path == PATH_INTER && s.domain &&
