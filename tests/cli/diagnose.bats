@@ -178,10 +178,11 @@ within()
 	columns_of step run/diagnose.csv | grep -qx NCCL_MIN_NCHANNELS=16
 	# of all probes together
 	[ "${CASES-}" = all ] || return 0
-	within 20 run_p all --faults=drill -o all --local=2x4 --transport=sim \
-		--time-budget=20s
+	within 15 run_p all --faults=drill -o all --local=2x4 --transport=sim \
+		--time-budget=15s
 	[ "$status" -eq 1 ]
-	grep -q ',not_run,no_time,' all/p2p/diagnose.csv
+	grep -q ',not_run,no_time,' all/p2p/diagnose.csv ||
+		{ cat err all/p2p/diagnose.csv; false; }
 	[ "$(jq .cells.pass all/allreduce/verdict.json)" -gt 0 ]
 }
 
