@@ -33,8 +33,9 @@ struct cluster_rank {
 				 * by design; 0 = all of one */
 	char nic_name[64];	/* as in run.json or the rows, "" where neither
 				 * has it */
-	const char *nic_planned;	/* the same of the plan, before NCCL
-				 * chose; borrowed of run.json; NULL: none */
+	const char *nic_planned;	/* name of the planned NIC, which NCCL
+				 * may not use; borrowed from run.json; NULL:
+				 * not known */
 };
 
 /** The members of struct cluster, for structs that are one and more. */

@@ -329,7 +329,7 @@ static unsigned touch(const struct drill_fault *f, const struct layout *l,
 	struct part_end s, d;
 	struct part p;
 
-	/* most faults are on one node, most tests between others */
+	/* most faults are on one node, at[0], most tests between others */
 	if (counts[0] == 'n' && counts[1] != 'n' &&
 	    l->ranks[src].node != f->at[0] && l->ranks[dst].node != f->at[0]) {
 		return 0;

@@ -177,7 +177,7 @@ static void judge_services(const struct run *run, int at,
 /* ---- a node -------------------------------------------------------------- */
 
 /** GPUs of one node in different cliques cannot reach each other by NVLink;
- *  @gpus: as below. */
+ *  @gpus as in judge_node(). */
 static void judge_cliques(const struct run *run, int at, int gpus,
 			  struct verdict *v)
 {

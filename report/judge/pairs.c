@@ -65,21 +65,21 @@ static void add_classes(const struct run *run, const struct witness *w,
 		[CELL_CLASSES + 1] = left > w->bad[CELL_SKIPPED] ?
 					     left - w->bad[CELL_SKIPPED] : 0,
 	};
-	size_t of[CELL_CLASSES + 1] = { 0 }, measured = 0;	/* of all */
+	size_t others = 0, others_pass = 0, slow = 0;
 	size_t follow = 0;	/* of the others, not in the heading's count */
-	size_t slow, others, others_pass;
 	const char *comma = " (";
 
 	run_foreach_cell(run, at) {
 		const unsigned class = run->cells[at].class;
 
-		of[class < CELL_CLASSES ? class : CELL_CLASSES]++;
-		measured += run_measured(class);
+		others += run_measured(class);
+		others_pass += run_good(class);
+		slow += class == CELL_SLOW;
 		follow += run_measured(class) && follow_has(run, at);
 	}
-	slow = of[CELL_SLOW] - w->cells[CELL_SLOW];
-	others = measured - w->measured;
-	others_pass = of[CELL_PASS] + of[CELL_SLOW] - w->good;
+	others -= w->measured;
+	others_pass -= w->good;
+	slow -= w->cells[CELL_SLOW];
 	follow -= w->follow < follow ? w->follow : follow;
 	if (w->bad[CELL_FAIL] < f->explained) {
 		memcpy(listed, w->bad, sizeof(w->bad));

@@ -219,9 +219,10 @@ child_ended()
 	taskset -c 0 "$GPUCHECK" p2p --local=2x4 --transport=tcp -b 64M -n 8 \
 		--schedule=parallel --timeout=200ms --quiet -o run || true
 	every_cell 8
-	# one of 56 may have got its third of the core, and still be too slow
+	# a few of 56 may get a third of the core, and still be too slow
 	only ok not_run timeout
-	[ "$(count timeout)0" -le 30 ]	# three
+	late=$(count timeout)
+	[ "${late:-0}" -le 3 ]
 	grep -q ',not_run,starved,' run/results.csv
 	jq -e '.exclude == [] and .findings[0].code == "starved" and
 		(.findings[0].evidence | any(test(
