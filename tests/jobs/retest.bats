@@ -27,7 +27,8 @@ is_resumed()
 }
 
 # Its agent keeps its way to the coordinator, whose port is the first that it
-# dials; its ranks reach nobody, and nobody reaches them.
+# dials; its ranks reach nobody, and nobody reaches them.  The kernel must not
+# take these ports for other connections: Slurm's would be cut off as well.
 cut()
 {
 	mend
@@ -40,11 +41,11 @@ cut()
 			}
 			chain in {
 				type filter hook input priority 0
-				iif != lo tcp dport 41000-41040 reject with tcp reset
+				iif != lo tcp dport 21000-21040 reject with tcp reset
 			}
 			chain out {
 				type filter hook output priority 0
-				tcp dport 41000-41040 goto dial
+				tcp dport 21000-21040 goto dial
 			}
 			chain dial {
 				oif lo accept
@@ -70,7 +71,7 @@ line()
 	command -v nft || skip "no nft to cut a node off with"
 	cut
 	run_to 1 p2p -N 4 -G 2 --transport=tcp -b 4M -n 5 -o found \
-		--port-range=41000-41040
+		--port-range=21000-21040
 	[ "$(jq -r '.findings[0] | "\(.kind) \(.node)"' \
 		found/verdict.json)" = 'node_network gcn4' ] || {
 		cat out
@@ -110,9 +111,9 @@ line()
 	command -v nft || skip "no nft to cut a node off with"
 	cut
 	run_to 1 p2p -N 4 -G 2 --transport=tcp -b 4M -n 5 -o found \
-		--port-range=41000-41040
+		--port-range=21000-21040
 	line drain >drained_by || {
-		cat out
+		cat out found/events.csv found/job.out
 		false
 	}
 	mend
