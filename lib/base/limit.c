@@ -218,7 +218,8 @@ const char *limit_in_text(const char *text)
 
 bool limit_is(const char *code)
 {
-	return STR_FIND(limits, LIMITS, code, code) < LIMITS;
+	return code[0] != '\0' &&
+	       STR_FIND(limits, LIMITS, code, code) < LIMITS;
 }
 
 const char *limit_says(int why, const struct limit_user *u, char *buf,

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,25 +98,36 @@ void str_addch_slow(struct str *s, char c)
 	}
 }
 
+void str_vaddf(struct str *s, const char *fmt, va_list ap)
+{
+	va_list again;
+	int n;
+
+	if (!str_room(s, 1)) {
+		return;
+	}
+	/* most texts fit in the room that is left; the others are written
+	 * again */
+	va_copy(again, ap);
+	n = vsnprintf(s->data + s->len, s->cap - s->len, fmt, ap);
+	s->failed = n < 0;
+	if (n >= 0 && (size_t)n < s->cap - s->len) {
+		s->len += (size_t)n;
+	} else if (n >= 0 && str_room(s, (size_t)n)) {
+		vsnprintf(s->data + s->len, (size_t)n + 1, fmt, again);
+		s->len += (size_t)n;
+	}
+	s->data[s->len] = '\0';
+	va_end(again);
+}
+
 void str_addf(struct str *s, const char *fmt, ...)
 {
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	n = vsnprintf(NULL, 0, fmt, ap);
+	str_vaddf(s, fmt, ap);
 	va_end(ap);
-	if (n < 0) {
-		s->failed = true;
-		return;
-	}
-	if (!str_room(s, (size_t)n)) {
-		return;
-	}
-	va_start(ap, fmt);
-	vsnprintf(s->data + s->len, (size_t)n + 1, fmt, ap);
-	va_end(ap);
-	s->len += (size_t)n;
 }
 
 void str_add_number(struct str *list, size_t *n, size_t most, int64_t number)

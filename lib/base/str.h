@@ -2,6 +2,7 @@
 #ifndef LIB_BASE_STR_H
 #define LIB_BASE_STR_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -61,6 +62,8 @@ static inline void str_addch(struct str *s, char c)
 }
 void str_addf(struct str *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+void str_vaddf(struct str *s, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
 /** Add @number to the list @list of *@n numbers, "0, 1, 2"; of more than @most
  *  only that there are more. */
 void str_add_number(struct str *list, size_t *n, size_t most, int64_t number);

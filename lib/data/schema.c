@@ -564,13 +564,12 @@ int schema_take(const struct field *fields, struct cbor_reader *r, void *obj,
 {
 	struct cbor_item head = { .type = JSON_NULL };
 	const struct field *f = fields;
+	size_t left;
 
-	if (!cbor_next(r, &head) || head.type != JSON_ARRAY ||
-	    head.n > count_fields(fields)) {
-		return err_set(e, EPROTO, "'%s' is invalid",
-			       what);
+	if (!cbor_next(r, &head) || head.type != JSON_ARRAY) {
+		return err_set(e, EPROTO, "'%s' is invalid", what);
 	}
-	for (; f < fields + head.n; f++) {
+	for (left = head.n; left > 0 && f->name != NULL; left--, f++) {
 		if (!take_field(f, r, (char *)obj + f->at)) {
 			struct str limits = STR_INIT;
 
@@ -581,7 +580,9 @@ int schema_take(const struct field *fields, struct cbor_reader *r, void *obj,
 			return -1;
 		}
 	}
-	return 0;
+	return left == 0 ? 0 :
+			   err_set(e, EPROTO, "'%s' has %zu fields too many",
+				   what, left);
 }
 
 /* ---- docs ---------------------------------------------------------------- */

@@ -393,10 +393,13 @@ struct drill_effect drill_effect(const struct drill *d, const struct layout *l,
 				 int src, int dst, int attempt, uint64_t seed)
 {
 	struct drill_effect effect = { .factor = 1, .end = src };
-	double draw = hash_unit(seed, (uint64_t)src, (uint64_t)dst,
-				(uint64_t)attempt);
+	double draw;
 	enum drill_kind first = DRILL_SLOW;
 
+	if (d->n == 0) {
+		return effect;
+	}
+	draw = hash_unit(seed, (uint64_t)src, (uint64_t)dst, (uint64_t)attempt);
 	for (size_t i = 0; i < d->n; i++) {
 		const struct drill_fault *f = &d->faults[i];
 		unsigned ends = touch(f, l, src, dst, seed);

@@ -104,9 +104,10 @@ static size_t number_of(const struct layout *l, enum part_kind kind, int rank)
 		(size_t)(l->n_ranks + layout_nic_at(l, r->node, r->nic));
 }
 
-/** Part number @which of src -> dst; NULL: it has none such. */
-static struct convict_part *part_of(const struct convict *c, int which, int src,
-				    int dst)
+/** Part number @which of src -> dst, which goes by @path; NULL: it has none
+ *  such. */
+static struct convict_part *part_of(const struct convict *c, int which,
+				    enum path_class path, int src, int dst)
 {
 	static const enum part_kind kinds[] = {
 		[GPU_TX] = PART_GPU, [GPU_RX] = PART_GPU,
@@ -115,7 +116,7 @@ static struct convict_part *part_of(const struct convict *c, int which, int src,
 	};
 	const enum part_kind kind = kinds[which];
 
-	if (!part_goes_by(kind, cluster_path(&c->l->cluster, src, dst)) ||
+	if (!part_goes_by(kind, path) ||
 	    (which == RAILS && !plan_crosses(c->l, src, dst))) {
 		return NULL;
 	}
@@ -128,8 +129,10 @@ static struct convict_part *part_of(const struct convict *c, int which, int src,
 
 void convict_expect(struct convict *c, int src, int dst)
 {
+	const enum path_class path = cluster_path(&c->l->cluster, src, dst);
+
 	for (int i = 0; i < CONVICT_PARTS_OF_CELL; i++) {
-		struct convict_part *p = part_of(c, i, src, dst);
+		struct convict_part *p = part_of(c, i, path, src, dst);
 
 		if (p != NULL) {
 			p->left++;
@@ -140,12 +143,13 @@ void convict_expect(struct convict *c, int src, int dst)
 void convict_hear(struct convict *c, int src, int dst, enum outcome o,
 		  int64_t cost_ns)
 {
+	const enum path_class path = cluster_path(&c->l->cluster, src, dst);
 	bool bad = o == OUTCOME_ERROR || o == OUTCOME_TIMEOUT;
 	bool good = o == OUTCOME_OK || o == OUTCOME_CORRUPT;
 	bool inter = !layout_same_node(c->l, src, dst);
 
 	for (int i = 0; i < CONVICT_PARTS_OF_CELL; i++) {
-		struct convict_part *p = part_of(c, i, src, dst);
+		struct convict_part *p = part_of(c, i, path, src, dst);
 
 		if (p == NULL) {
 			continue;
@@ -174,11 +178,12 @@ void convict_hear(struct convict *c, int src, int dst, enum outcome o,
 const char *convict_of(const struct convict *c, int src, int dst,
 		       int64_t spare_ns, bool rails, char text[CONVICT_TEXT])
 {
+	const enum path_class path = cluster_path(&c->l->cluster, src, dst);
 	const double good = (double)c->good_ns /
 			    (double)(c->good + (c->good == 0));
 
 	for (int i = CONVICT_PARTS_OF_CELL - 1; i >= 0; i--) {
-		const struct convict_part *p = part_of(c, i, src, dst);
+		const struct convict_part *p = part_of(c, i, path, src, dst);
 		const bool nic = i == NIC_TX || i == NIC_RX;
 		const struct cluster_rank *r =
 			&c->l->ranks[receives(i) ? dst : src];

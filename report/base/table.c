@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,40 +14,29 @@
 /** Width of a file. */
 #define FILE_WIDTH 10000
 
-/** Room for the text of a new cell, @size bytes; NULL without memory. */
-static char *new_cell(struct table *t, size_t size)
+/** Begin a cell, whose text follows, with its NUL. */
+static void new_cell(struct table *t)
 {
 	const struct table_cell cell = { .at = t->text.len, .bar = NAN };
 
 	t->text.failed |= !grow_add(&t->cells, &t->n, &cell, sizeof(cell));
-	return str_more(&t->text, size);
 }
 
 void table_add(struct table *t, const char *text)
 {
-	const size_t size = strlen(text) + 1;
-	char *room = new_cell(t, size);
-
-	if (room) {
-		memcpy(room, text, size);
-	}
+	new_cell(t);
+	str_addmem(&t->text, text, strlen(text) + 1);
 }
 
 void table_addf(struct table *t, const char *fmt, ...)
 {
-	va_list args, again;
-	size_t size;
-	char *room;
+	va_list args;
 
+	new_cell(t);
 	va_start(args, fmt);
-	va_copy(again, args);
-	size = (size_t)vsnprintf(NULL, 0, fmt, args) + 1;
+	str_vaddf(&t->text, fmt, args);
 	va_end(args);
-	room = new_cell(t, size);
-	if (room) {
-		vsnprintf(room, size, fmt, again);
-	}
-	va_end(again);
+	str_addch(&t->text, '\0');
 }
 
 void table_real(struct table *t, int digits, double value)

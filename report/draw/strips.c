@@ -57,11 +57,19 @@ bool strips_count(struct pic_layout *l)
 	const struct run *run = l->v->run;
 	const size_t n = (size_t)run->n_ranks;
 	struct sampled sample;
-	bool any = false;
+	size_t bad = 0;
 
 	if (run->mesh || l->v->metric == VIEW_CONTRAST ||
 	    (n <= STRIPS_MIN_RANKS &&
 	     !sampled_read(run_file(run->json).planned.sample, &sample))) {
+		return true;
+	}
+	run_foreach_cell(run, at) {
+		const unsigned class = run->cells[at].class;
+
+		bad += run_measured(class) && class != CELL_PASS;
+	}
+	if (bad == 0) {
 		return true;
 	}
 	l->bad = calloc(STRIPS * n + 1, sizeof(*l->bad));
@@ -74,7 +82,6 @@ bool strips_count(struct pic_layout *l)
 		if (!run_measured(class)) {
 			continue;
 		}
-		any |= class != CELL_PASS;
 		for (int k = 0; k < STRIPS; k++) {
 			const size_t a = strip_at(run, (enum strip)k, ends[0]);
 			const size_t b = strip_at(run, (enum strip)k, ends[1]);
@@ -86,11 +93,6 @@ bool strips_count(struct pic_layout *l)
 				}
 			}
 		}
-	}
-	if (l->bad && !any) {
-		free(l->bad);
-		l->bad = NULL;
-		return true;
 	}
 	return l->bad;
 }

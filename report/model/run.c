@@ -164,16 +164,15 @@ static int run_read_switches(const char *dir, struct run *run)
 
 int run_find_node(const struct run *run, const char *name, int last)
 {
-	if (!name || !name[0]) {
-		return -1;
-	}
-	if (last >= 0 && last < run->n_nodes &&
-	    strcmp(run->nodes[last].name, name) == 0) {
-		return last;
-	}
-	for (int i = 0; i < run->n_nodes; i++) {
-		if (strcmp(run->nodes[i].name, name) == 0) {
-			return i;
+	const int from = last >= 0 && last < run->n_nodes ? last : 0;
+	const int n = name && name[0] ? run->n_nodes : 0;
+
+	/* what is wanted next is often there, or a little behind */
+	for (int i = 0; i < n; i++) {
+		const int at = from + i < n ? from + i : from + i - n;
+
+		if (strcmp(run->nodes[at].name, name) == 0) {
+			return at;
 		}
 	}
 	return -1;

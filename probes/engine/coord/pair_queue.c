@@ -309,25 +309,26 @@ const struct xport_result *rows_result(const struct active_end *end, int dir,
 static void add_words(struct pairs_work *w, struct p2p_row *r, int rank,
 		      const struct xport_result *x)
 {
-	const struct drill_effect f = drill_effect(
-		&w->ranks.drill, &w->ranks.layout, (int)r->src_rank,
-		(int)r->dst_rank, (int)r->attempt, (uint64_t)w->c->spec.seed);
 	const char *detail = x->detail;
 	size_t at = strlen(r->detail);
+	struct drill_effect f;
 	char says[DRILL_SAYS];
 
+	if (detail[0] == '\0') {
+		return;
+	}
+	f = drill_effect(&w->ranks.drill, &w->ranks.layout, (int)r->src_rank,
+			 (int)r->dst_rank, (int)r->attempt,
+			 (uint64_t)w->c->spec.seed);
 	/* the end that acts it out does not know the part; the model does */
 	if (f.fault && f.end == rank && x->outcome != OUTCOME_OK &&
 	    !ranks_model(&w->ranks)) {
 		detail = drill_says(f.fault, &w->ranks.layout, detail, says);
 	}
-	if (x->detail[0] != '\0') {
-		snprintf(r->detail + at, sizeof(r->detail) - at,
-			 "%s%.40s:%d %.*s", at > 0 ? "; " : "",
-			 ranks_node(&w->ranks, rank),
-			 w->ranks.layout.ranks[rank].gpu,
-			 (int)(sizeof(r->detail) - at), detail);
-	}
+	snprintf(r->detail + at, sizeof(r->detail) - at, "%s%.40s:%d %.*s",
+		 at > 0 ? "; " : "", ranks_node(&w->ranks, rank),
+		 w->ranks.layout.ranks[rank].gpu,
+		 (int)(sizeof(r->detail) - at), detail);
 }
 
 /* Numbers from the end that took them. */
