@@ -98,14 +98,15 @@ static int paint(struct plot *plot, const char *name,
 	struct str settings = STR_INIT, bytes = STR_INIT;
 	const struct picture_raster *r = &p->raster;
 	const size_t n = (size_t)r->width * (size_t)r->height;
+	char *to = str_more(&bytes, 3 * n);
 	int rc = write_shapes(plot, p, e);
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; to && i < n; i++) {
 		const uint32_t rgb = r->colors[r->pixels[i]];
-		const char three[] = { (char)(rgb >> 16), (char)(rgb >> 8),
-				       (char)rgb };
 
-		str_addmem(&bytes, three, sizeof(three));
+		*to++ = (char)(rgb >> 16);
+		*to++ = (char)(rgb >> 8);
+		*to++ = (char)rgb;
 	}
 	if (rc == 0 && n > 0) {
 		rc = plot_write(plot, "raster", &bytes, e);
