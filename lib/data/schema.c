@@ -475,21 +475,14 @@ static void add_field(const struct field *f, const void *obj, struct str *out)
 	}
 }
 
-static size_t count_fields(const struct field *fields)
+void schema_add(const struct field *fields, const void *obj, const void *usual,
+		struct str *out)
 {
 	size_t n = 0;
 
 	while (fields[n].name != NULL) {
 		n++;
 	}
-	return n;
-}
-
-void schema_add(const struct field *fields, const void *obj, const void *usual,
-		struct str *out)
-{
-	size_t n = count_fields(fields);
-
 	/* trailing fields with their usual value may be omitted */
 	for (; n > 0; n--) {
 		const struct field *f = &fields[n - 1];

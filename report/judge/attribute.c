@@ -178,7 +178,8 @@ static void choose_code(const struct run *run, enum witness_about about,
 			const size_t *counts, struct finding *f,
 			struct witness *w)
 {
-	const struct symptom *s;
+	const char *const where[] = { run->transport, NULL };
+	const struct symptom *s, *own;
 	size_t best = 0;
 	unsigned class = CELL_CORRUPT;
 	bool best_echoes = true;
@@ -208,8 +209,10 @@ static void choose_code(const struct run *run, enum witness_about about,
 	/* The message that the cells show has a row that says its meaning. */
 	s = symptom_find(symptoms_builtin(), w->code);
 	if (s && s->n_matches > 0 && s->effect == EFFECT_FAULT) {
+		own = symptom_for(symptoms_builtin(), w->code, where);
+		own = own && own->cause.len > 0 ? own : s;
 		finding_add_evidence(f, "%s means: %.300s", w->code,
-				     str_text(&s->cause));
+				     str_text(&own->cause));
 	}
 	if (!w->code[0]) {
 		while (class >= CELL_FAIL && w->bad[class] == 0) {
