@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/order.h"
 #include "lib/base/stats.h"
 #include "lib/data/record_rows.h"
 #include "report/judge/findings.h"
@@ -403,33 +404,42 @@ static bool is_usurped(const struct run *run, size_t at)
 		is_bad(run->cells[run_back(run, at)].class));
 }
 
+static const struct order_key by_address[] = {
+	ORDER_ITEM(ORDER_POINTEE), ORDER_UP(struct mesh_end, ip),
+	ORDER_ITEM(ORDER_PLACE), ORDER_END
+};
+
 static void find_duplicates(const struct run *run, uint8_t *explained,
 			    struct verdict *v)
 {
-	for (int r = 0; r < run->n_ranks; r++) {
-		const char *ip = mesh_end(run, r)->ip;
-		int twin = r + 1;	/* the next one with its address */
-		struct part p = nic_of(run, r), other;
+	const size_t n = (size_t)run->n_ranks;
+	const struct mesh_end **ends = calloc(n + 1, sizeof(*ends));
+
+	v->failed = v->failed || !ends;
+	for (size_t i = 0; ends && i < n; i++) {
+		ends[i] = mesh_end(run, (int)i);
+	}
+	order_sort(ends, ends ? n : 0, sizeof(*ends), by_address);
+	for (size_t i = 1; ends && i < n; i++) {
+		const char *ip = ends[i]->ip;
+		int r = (int)(ends[i - 1] - run->mesh->ends);
+		int twin = (int)(ends[i] - run->mesh->ends);
+		struct part other = nic_of(run, twin);
 		char a[END_SIZE], b[END_SIZE];
 		struct finding *f;
 
-		while (twin < run->n_ranks &&
-		       (!ip[0] || strcmp(mesh_end(run, twin)->ip, ip) != 0)) {
-			twin++;
-		}
-		if (twin == run->n_ranks) {
+		if (!ip[0] || strcmp(ends[i - 1]->ip, ip) != 0) {
 			continue;
 		}
-		other = nic_of(run, twin);
-		f = finding_add(v, p, PING_DUPLICATE);
+		f = finding_add(v, nic_of(run, r), PING_DUPLICATE);
 		f->fail = true;
 		finding_add_or(f, &other);
-		finding_say(f, "address %s is used twice: by %s and %s",
-			    mesh_end(run, r)->ip, end_name(run, r, a),
-			    end_name(run, twin, b));
+		finding_say(f, "address %s is used twice: by %s and %s", ip,
+			    end_name(run, r, a), end_name(run, twin, b));
 		mesh_explain(run, r, explained, f);
 		mesh_explain(run, twin, explained, f);
 	}
+	free(ends);
 }
 
 static void find_usurpers(const struct run *run, uint8_t *explained,
