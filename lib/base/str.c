@@ -392,7 +392,7 @@ size_t str_find(const void *list, size_t n, size_t size, size_t at, bool chars,
 int str_index(const char *const words[], const char *word)
 {
 	for (int i = 0; words[i]; i++) {
-		if (strcmp(words[i], word) == 0) {
+		if (words[i][0] == word[0] && strcmp(words[i], word) == 0) {
 			return i;
 		}
 	}
